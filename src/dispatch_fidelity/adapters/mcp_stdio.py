@@ -1,0 +1,839 @@
+"""A byte relay between an MCP client and a stdio server: a call is on file before the server reads it.
+
+    python -m dispatch_fidelity.adapters.mcp_stdio --run-dir DIR [--run-id ID] -- SERVER ARGS…
+
+Bytes pass unchanged in both directions; a copy is parsed. The only bytes of our own are the answers to calls
+that were refused because they could not be recorded. ``Conversation`` turns lines into records and knows no
+file descriptor; ``Relay`` moves bytes, signals and the exit code and knows no message.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from dispatch_fidelity import jsonio
+from dispatch_fidelity.errors import (
+    DispatchFidelityError,
+    JSONError,
+    RecordingError,
+    RunExistsError,
+    UsageError,
+)
+from dispatch_fidelity.evidence.manifest import RUN_ID
+from dispatch_fidelity.evidence.sealing import new_nonce, seal_manifest
+from dispatch_fidelity.log.paths import log_path
+from dispatch_fidelity.log.recorder import LEVELS, Recorder, Started
+
+CALL = "tools/call"
+CANCELLED = "notifications/cancelled"
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+REFUSED_CODE = -32000
+INVALID_CODES = (-32601, -32602)
+NOT_FOUND, NOT_STARTABLE, FAILED = 127, 126, 70
+
+CLIENT_IN, CLIENT_OUT = 0, 1
+LF = 0x0A
+CHUNK = 1 << 16
+RECORD_FIRST = 1 << 20
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def say(text: str) -> None:
+    """One line on standard error, which the relay shares with the server."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"mcp_stdio: {text}\n".encode("utf-8", "backslashreplace"))
+
+
+# -- messages ------------------------------------------------------------------------------------------------
+
+
+class Ambiguous:
+    """The values of a key that stands twice in one object; which one a server reads is its own affair."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"Ambiguous({self.values!r})"
+
+
+class NoObject:
+    """Arguments that are no JSON object."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"NoObject({self.value!r})"
+
+
+def read_message(line: bytes) -> Any:
+    """The JSON value of a line, read as leniently as any server might; JSONError where there is none."""
+    try:
+        return jsonio.decode(line)
+    except JSONError:
+        return _read_leniently(line)
+
+
+def _read_leniently(line: bytes) -> Any:
+    import json
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            values: dict[str, list[Any]] = {}
+            for name, value in pairs:
+                values.setdefault(name, []).append(value)
+            found = {name: each[0] if len(each) == 1 else Ambiguous(each) for name, each in values.items()}
+        return found
+
+    def integer(text: str) -> int | str:
+        return int(text) if len(text) <= jsonio.LIMITS.digits else text
+
+    try:
+        text = line.decode("utf-8-sig", "replace")
+        return json.loads(text, object_pairs_hook=members, parse_int=integer, strict=False)
+    except (ValueError, RecursionError) as problem:
+        raise JSONError(f"no JSON: {problem}") from None
+
+
+def _may_call(data: bytes) -> bool:
+    """Whether client bytes may hold a message to act on; an escape may spell any of the words."""
+    return (
+        b"tools/call" in data
+        or b"cancelled" in data
+        or b"initialize" in data
+        or b"\\u" in data
+        or b"\\/" in data
+    )
+
+
+def _may_answer(line: bytes) -> bool:
+    return b'"result"' in line or b'"error"' in line or b"\\u" in line
+
+
+def _last(value: Any) -> Any:
+    """``value``, or the last of several under one key, which is the one most parsers take."""
+    return value.values[-1] if type(value) is Ambiguous else value
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if type(value) is dict:
+        return value
+    found = _last(value)
+    return found if type(found) is dict else {}
+
+
+def _word(value: Any, otherwise: str) -> str:
+    """A name for the record: text that can be stored, whatever was sent."""
+    if type(value) is not str or not value:
+        return otherwise
+    return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+
+
+def _texts(result: dict[str, Any]) -> list[str] | None:
+    """The texts of a result whose content is text alone; None for any other."""
+    content = result.get("content")
+    if type(content) is not list:
+        return None
+    texts = []
+    for item in content:
+        if type(item) is not dict or item.get("type") != "text" or type(item.get("text")) is not str:
+            return None
+        texts.append(item["text"])
+    return texts
+
+
+def _some_text(result: dict[str, Any]) -> str:
+    """The texts among the content of a failed call that holds other things too."""
+    content = result.get("content")
+    items = content if type(content) is list else []
+    return "\n".join(item["text"] for item in items if type(item) is dict and type(item.get("text")) is str)
+
+
+def _refusal(message_id: Any, text: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": message_id, "error": {"code": REFUSED_CODE, "message": text}}
+
+
+Id = tuple[type, Any]
+"""A JSON-RPC id as a key that tells 1, 1.0 and "1" apart."""
+
+NO_ID = (type(Ellipsis), ...)
+_ID_TYPES = frozenset({int, str, float, type(None)})
+
+
+def _id(message: dict[str, Any], name: str = "id") -> Id:
+    value = message.get(name, ...)
+    kind = type(value)
+    return (kind, value) if kind in _ID_TYPES else NO_ID
+
+
+def _id_text(message_id: Id) -> str:
+    kind, value = message_id
+    if kind is int:
+        return str(value)
+    return "" if message_id is NO_ID else jsonio.encode_lenient(value).decode("ascii")
+
+
+class Call(NamedTuple):
+    """A call that was forwarded and has no end yet."""
+
+    id: Id
+    ticket: Started
+    params: dict[str, Any]
+
+
+class Conversation:
+    """What the lines of both directions say, put on record."""
+
+    def __init__(self, recorder: Recorder, *, refuses: bool) -> None:
+        self._recorder = recorder
+        self._refuses = refuses
+        self._agent = "mcp-client"
+        self._open: dict[Id, list[Call]] = {}
+        self._interrupted: list[tuple[Any, Call]] = []
+        self._told = False
+
+    # -- client to server
+
+    def requests(self, block: bytes) -> tuple[bytes, bytes]:
+        """The part of some whole lines that the server may read, and what the client is answered instead."""
+        if not _may_call(block):
+            return block, b""
+        lines = block.split(b"\n")
+        kept: list[bytes] = []
+        answers = b""
+        for line in lines:
+            answer = self._request(line) if _may_call(line) else None
+            if answer is None:
+                kept.append(line)
+            else:
+                answers += answer
+        return (block if len(kept) == len(lines) else b"\n".join(kept)), answers
+
+    def too_long(self, sender: str) -> bool:
+        """Put on record that a line was too long to be read; False when it must not pass."""
+        return self._gap(f"a line of the {sender} of more than {jsonio.LIMITS.line} bytes was not read")
+
+    def _request(self, line: bytes) -> bytes | None:
+        """None when the line may pass; else the answer to give in its place, which may be empty."""
+        if len(line) > jsonio.LIMITS.line:
+            return None if self.too_long("client") else b""
+        try:
+            message = read_message(line)
+        except JSONError:
+            suspect = b"tools/call" in line or (b"\\" in line and line.lstrip()[:1] in (b"{", b"["))
+            passes = not suspect or self._gap("a line that may hold a call could not be read")
+            return None if passes else b""
+        started: list[Call] = []
+        try:
+            if type(message) is dict:
+                self._take(message, started)
+            elif type(message) is list:
+                for item in message:
+                    if type(item) is dict:
+                        self._take(item, started)
+        except RecordingError as problem:
+            return self._refuse(message, started, str(problem))
+        for call in started:
+            if call.id is not NO_ID:
+                self._open.setdefault(call.id, []).append(call)
+        return None
+
+    def _take(self, message: dict[str, Any], started: list[Call]) -> None:
+        """One message of the client; RecordingError when it is a call whose start cannot be recorded."""
+        method = message.get("method")
+        if method == CALL or (type(method) is Ambiguous and CALL in method.values):
+            started.append(self._start(_id(message), _object(message.get("params"))))
+        elif method == CANCELLED:
+            call = self._pop(_id(_object(message.get("params")), "requestId"))
+            if call is not None:
+                self._recorder.aborted(call.ticket, "Cancelled")
+        elif method == "initialize":
+            info = _object(_object(message.get("params")).get("clientInfo"))
+            self._agent = _word(info.get("name"), self._agent)
+
+    def _start(self, message_id: Id, params: dict[str, Any]) -> Call:
+        if "requestState" in params or "inputResponses" in params:
+            ticket = self._resume(params)
+            if ticket is not None:
+                return Call(message_id, ticket, params)
+        args = params.get("arguments")
+        if args is None:
+            args = {}
+        elif type(args) is not dict:
+            args = NoObject(args)
+        agent = self._agent
+        if "_meta" in params:
+            info = _object(_object(params["_meta"]).get(CLIENT_INFO))
+            agent = _word(info.get("name"), agent)
+        tool = _word(_last(params.get("name")), "(no name)")
+        ticket = self._recorder.start(tool, args, agent, source_id=_id_text(message_id))
+        if not self._told and (ticket.stream is None or ticket.stream.id != "main"):
+            self._told = True
+            say("the record could not be written in full; calls go on, and this run cannot pass")
+        return Call(message_id, ticket, params)
+
+    def _resume(self, params: dict[str, Any]) -> Started | None:
+        """The ticket of the call that waits for this input: its retry is the same execution."""
+        wanted = [params.get(name) for name in ("requestState", "name", "arguments")]
+        for place, (state, call) in enumerate(self._interrupted):
+            if [state, call.params.get("name"), call.params.get("arguments")] == wanted:
+                del self._interrupted[place]
+                return call.ticket
+        return None
+
+    def _refuse(self, message: Any, started: list[Call], problem: str) -> bytes:
+        """The answer to a call that was not made; a batch that holds one is refused as a whole."""
+        text = f"refused: the call cannot be recorded, so it was not made ({problem})"
+        say(text)
+        for call in started:
+            self._recorder.not_executed(call.ticket, "refused", text)
+        asked = [message] if type(message) is dict else message
+        answers = [
+            _refusal(_last(item["id"]), text)
+            for item in asked
+            if type(item) is dict and "id" in item and "method" in item
+        ]
+        if not answers:
+            return b""
+        return jsonio.encode_lenient(answers[0] if type(message) is dict else answers) + b"\n"
+
+    def _gap(self, reason: str) -> bool:
+        """Record a gap; False when that failed and the run refuses what it cannot record."""
+        try:
+            self._recorder.gap(reason)
+        except (OSError, RecordingError) as problem:
+            say(f"{reason}, and that could not be recorded ({problem})")
+            return not self._refuses
+        say(reason)
+        return True
+
+    # -- server to client
+
+    @property
+    def awaits(self) -> bool:
+        """Whether any call is open, so that the server's lines have to be read."""
+        return bool(self._open)
+
+    def answers(self, block: bytes) -> None:
+        """Put on record what some whole lines of the server end."""
+        for line in block.split(b"\n"):
+            if not _may_answer(line):
+                continue
+            try:
+                message = read_message(line)
+            except JSONError:
+                continue
+            if type(message) is dict:
+                self._answer(message)
+            elif type(message) is list:
+                for item in message:
+                    if type(item) is dict:
+                        self._answer(item)
+
+    def _answer(self, message: dict[str, Any]) -> None:
+        has_result = "result" in message
+        if "method" in message or not (has_result or "error" in message):
+            return
+        error = message.get("error")
+        failed = error is not None or not has_result
+        message_id = _id(message)
+        if failed and message_id[1] is None:
+            return  # about a message the server could not read: whose end it is cannot be told
+        call = self._pop(message_id)
+        if call is None:
+            return
+        if failed:
+            self._failed(call.ticket, error)
+        else:
+            self._ended(call, message["result"])
+        stream = call.ticket.stream
+        if stream is not None and stream.fault is not None and not self._told:
+            self._told = True
+            say(f"the end of a call could not be recorded ({stream.fault})")
+
+    def _failed(self, ticket: Started, error: Any) -> None:
+        found = _object(error)
+        code, text = found.get("code"), found.get("message")
+        if type(text) is not str:
+            text = "" if error is None else repr(error)
+        if code in INVALID_CODES:
+            self._recorder.not_executed(ticket, "invalid", text)
+        else:
+            name = f"JSONRPCError {code}" if type(code) is int else "JSONRPCError"
+            self._recorder.raised(ticket, name, text)
+
+    def _ended(self, call: Call, result: Any) -> None:
+        """One result of a call.
+
+        1. A kind of result other than a complete one ends nothing: input is awaited (the retry goes on with
+           the same execution), or a task was started, whose result comes by another way.
+        2. ``isError`` is a failure, whatever the text says.
+        3. Text alone is what the model is shown; anything richer is stored whole.
+        """
+        recorder = self._recorder
+        if type(result) is not dict:
+            recorder.returned(call.ticket, result)
+            return
+        kind = result.get("resultType", "complete")
+        if kind == "input_required":
+            self._interrupted.append((result.get("requestState"), call))
+            return
+        if kind != "complete" or type(result.get("task")) is dict:
+            return
+        texts = _texts(result)
+        if result.get("isError") is True:
+            shown = _some_text(result) if texts is None else "\n".join(texts)
+            recorder.raised(call.ticket, "isError", shown)
+        elif texts is None or "structuredContent" in result:
+            recorder.returned(call.ticket, result)
+        else:
+            recorder.returned(call.ticket, texts[0] if len(texts) == 1 else "\n".join(texts))
+
+    def _pop(self, message_id: Id) -> Call | None:
+        """The oldest open call of an id."""
+        calls = self._open.get(message_id)
+        if calls is None:
+            return None
+        if len(calls) == 1:
+            del self._open[message_id]
+        return calls.pop(0)
+
+
+# -- bytes ---------------------------------------------------------------------------------------------------
+
+
+def _read(fd: int) -> bytes | None:
+    """The next bytes, none at the end, None when there are none yet."""
+    try:
+        return os.read(fd, CHUNK)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
+
+
+def _abandon(fd: int) -> None:
+    """Close our end of a standard stream; its number stays taken, so that no other file can get it."""
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(null, fd)
+    os.close(null)
+
+
+class Relay:
+    """One server process between its pipes and ours: one thread, one poll loop, nothing that blocks.
+
+    A side that does not read stops the other from being read, and nothing else.
+    """
+
+    def __init__(self, server: list[str], conversation: Conversation) -> None:
+        self._argv = server
+        self._conversation = conversation
+        self._poll = select.poll()
+        self._client_is_ready = select.poll()
+        self._client_is_ready.register(CLIENT_OUT, select.POLLOUT)
+        self._wake = -1
+        # Client to server: a line is held until it is whole and its calls are on record.
+        self._server_in = -1
+        self._client_ended = False
+        self._held: list[bytes] = []
+        self._held_size = 0
+        self._long_passes: bool | None = None
+        self._to_server = memoryview(b"")
+        # Server to client: bytes go on as they come, and whole lines are read beside.
+        self._server_out = -1
+        self._parts: list[bytes] = []
+        self._parts_size = 0
+        self._unread = False
+        self._to_client = memoryview(b"")
+        self._inside_line = False
+        self._refusals = b""
+
+    def run(self) -> int:
+        """Serve until the server ends; its exit code, 128+N after a signal, 127 or 126 if it cannot start."""
+        self._catch_signals()
+        try:
+            server = subprocess.Popen(  # noqa: S603 - to start the command it is given is what a relay is for
+                self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            )
+        except OSError as problem:
+            say(f"cannot start {self._argv[0]!r}: {problem.strerror}")
+            return NOT_FOUND if isinstance(problem, FileNotFoundError) else NOT_STARTABLE
+        assert server.stdin is not None
+        assert server.stdout is not None
+        self._server_in = os.dup(server.stdin.fileno())
+        self._server_out = os.dup(server.stdout.fileno())
+        server.stdin.close()
+        server.stdout.close()
+        os.set_blocking(self._server_in, False)
+        os.set_blocking(self._server_out, False)
+        self._listen()
+        self._serve(server)
+        self._drain()
+        status = server.returncode
+        return status if status >= 0 else 128 - status
+
+    def _catch_signals(self) -> None:
+        """Turn signals into bytes on a pipe; one that was ignored when we started stays ignored."""
+        self._wake, write_end = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(write_end, False)
+        signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, lambda *_: None)
+
+    def _listen(self) -> None:
+        """Wait for what can be handled now: a side is read while the other takes what it said."""
+        self._poll = select.poll()
+        self._poll.register(self._wake, select.POLLIN)
+        if self._to_server:
+            self._poll.register(self._server_in, select.POLLOUT)
+        elif not self._client_ended:
+            self._poll.register(CLIENT_IN, select.POLLIN)
+        if self._to_client:
+            self._poll.register(CLIENT_OUT, select.POLLOUT)
+        elif self._server_out >= 0:
+            self._poll.register(self._server_out, select.POLLIN)
+
+    def _serve(self, server: subprocess.Popen[bytes]) -> None:
+        while server.returncode is None:
+            for fd, _ in self._poll.poll():
+                if fd == CLIENT_IN:
+                    self._from_client()
+                elif fd == self._server_out:
+                    self._from_server()
+                elif fd == self._server_in:
+                    self._push_to_server()
+                elif fd == CLIENT_OUT:
+                    self._push_to_client()
+                elif fd == self._wake:
+                    for number in self._signals():
+                        server.send_signal(number)
+                    server.poll()
+
+    def _signals(self) -> list[int]:
+        """The signals that came and that a server is to get."""
+        return [number for number in _read(self._wake) or b"" if number in SIGNALS]
+
+    def _drain(self) -> None:
+        """Pass on what a dead server left in its pipe.
+
+        A grandchild may hold the other end open for ever: an empty pipe is the end. A client that does not
+        read is waited for, until a signal says otherwise.
+        """
+        while True:
+            if self._to_client:
+                woken, ready, _ = select.select([self._wake], [CLIENT_OUT], [])
+                if woken and self._signals():
+                    return
+                if ready:
+                    self._push_to_client()
+            elif self._server_out < 0 or not self._from_server():
+                return
+
+    # -- client to server
+
+    def _from_client(self) -> None:
+        if self._to_server or self._client_ended:
+            return
+        data = _read(CLIENT_IN)
+        if not data:
+            if data is not None:
+                self._end_of_client()
+            return
+        if self._long_passes is not None:
+            end = data.find(b"\n") + 1
+            if self._long_passes:
+                self._send_to_server(data[:end] if end else data)
+            if not end:
+                return
+            self._long_passes = None
+            data = data[end:]
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            block = data[:cut]
+            if self._held:
+                self._held.append(block)
+                block = b"".join(self._held)
+                self._held, self._held_size = [], 0
+            self._pass_requests(block)
+        if cut < len(data):
+            self._hold(data[cut:])
+
+    def _hold(self, data: bytes) -> None:
+        """Keep the beginning of a line; one that is too long is let through unread, or dropped."""
+        self._held.append(data)
+        self._held_size += len(data)
+        if self._held_size > jsonio.LIMITS.line:
+            self._long_passes = self._conversation.too_long("client")
+            data = b"".join(self._held)
+            self._held, self._held_size = [], 0
+            if self._long_passes:
+                self._send_to_server(data)
+
+    def _pass_requests(self, block: bytes) -> None:
+        passing, answers = self._conversation.requests(block)
+        if passing:
+            self._send_to_server(passing)
+        if answers:
+            self._refusals += answers
+            self._send_refusals()
+
+    def _end_of_client(self) -> None:
+        if self._held:
+            self._pass_requests(b"".join(self._held))
+        self._client_ended = True
+        if not self._to_server:
+            self._close_server_in()
+        self._listen()
+
+    def _send_to_server(self, data: bytes) -> None:
+        if self._server_in < 0:
+            return
+        waits = len(self._to_server)
+        self._to_server = memoryview(self._to_server.tobytes() + data if waits else data)
+        if not waits:
+            self._write_to_server()
+            if self._to_server:
+                self._listen()
+
+    def _push_to_server(self) -> None:
+        if not self._to_server:
+            return
+        self._write_to_server()
+        if not self._to_server:
+            if self._client_ended:
+                self._close_server_in()
+            self._listen()
+
+    def _write_to_server(self) -> None:
+        try:
+            self._to_server = self._to_server[os.write(self._server_in, self._to_server) :]
+        except BlockingIOError:
+            pass
+        except ConnectionError:
+            # The server closed its input; the client finds out as it would without us: at its next write.
+            _abandon(CLIENT_IN)
+            self._client_ended = True
+            self._close_server_in()
+            self._listen()
+
+    def _close_server_in(self) -> None:
+        self._to_server = memoryview(b"")
+        if self._server_in >= 0:
+            os.close(self._server_in)
+            self._server_in = -1
+
+    # -- server to client
+
+    def _from_server(self) -> bool:
+        """Pass on the server's next bytes; False when there are none."""
+        if self._to_client:
+            return True
+        data = _read(self._server_out)
+        if not data:
+            if data is not None:
+                self._end_of_server()
+            return False
+        lines = self._whole_lines(data)
+        # Ends stand before whatever follows from them; only a very long line goes first.
+        if lines and len(lines) <= RECORD_FIRST:
+            self._conversation.answers(lines)
+            lines = b""
+        self._inside_line = data[-1] != LF
+        self._send_to_client(data)
+        if self._refusals:
+            self._send_refusals()
+        if lines:
+            self._conversation.answers(lines)
+        return True
+
+    def _whole_lines(self, data: bytes) -> bytes:
+        """The lines that end in ``data``, when a call is open; a line that began before it cannot end it."""
+        if not self._parts and not self._conversation.awaits:
+            self._unread = data[-1] != LF
+            return b""
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            if not self._unread:
+                self._parts.append(data)
+                self._parts_size += len(data)
+                if self._parts_size > jsonio.LIMITS.line:
+                    self._parts, self._parts_size, self._unread = [], 0, True
+                    self._conversation.too_long("server")
+            return b""
+        lines = data[data.find(b"\n") + 1 if self._unread else 0 : cut]
+        if self._parts:
+            self._parts.append(lines)
+            lines = b"".join(self._parts)
+        rest = data[cut:]
+        self._parts, self._parts_size, self._unread = [rest] if rest else [], len(rest), False
+        return lines
+
+    def _end_of_server(self) -> None:
+        if self._parts:
+            self._conversation.answers(b"".join(self._parts))
+        self._close_server_out()
+        _abandon(CLIENT_OUT)
+
+    def _close_server_out(self) -> None:
+        os.close(self._server_out)
+        self._server_out = -1
+        self._listen()
+
+    def _send_refusals(self) -> None:
+        """Answer the client ourselves, between two lines of the server."""
+        if not self._inside_line:
+            answers, self._refusals = self._refusals, b""
+            self._send_to_client(answers)
+
+    def _send_to_client(self, data: bytes) -> None:
+        waits = len(self._to_client)
+        self._to_client = memoryview(self._to_client.tobytes() + data if waits else data)
+        if not waits:
+            self._write_to_client()
+            if self._to_client:
+                self._listen()
+
+    def _push_to_client(self) -> None:
+        if self._to_client:
+            self._write_to_client()
+            if not self._to_client:
+                self._listen()
+
+    def _write_to_client(self) -> None:
+        """Write as much as does not block.
+
+        Standard output may share its flags with other processes, so they are left as they are: a pipe that
+        is ready takes PIPE_BUF bytes at once.
+        """
+        left = self._to_client
+        try:
+            while left and self._client_is_ready.poll(0):
+                left = left[os.write(CLIENT_OUT, left[: select.PIPE_BUF]) :]
+        except BlockingIOError:
+            pass
+        except ConnectionError:
+            left = memoryview(b"")
+            if self._server_out >= 0:
+                self._close_server_out()  # the server finds out as it would without us: at its next write
+        self._to_client = left
+
+
+# -- command line --------------------------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose usage errors exit with 64: 1 and 2 are verdicts."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise UsageError(message)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="python -m dispatch_fidelity.adapters.mcp_stdio",
+        usage="%(prog)s --run-dir DIR [options] -- SERVER [ARGS ...]",
+        description="Relay between an MCP client and a stdio server that records every tool call.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--run-dir", required=True, type=Path, help="folder of the record; made when missing")
+    parser.add_argument("--run-id", help="name of the run; a fresh one when left out")
+    parser.add_argument(
+        "--on-record-failure",
+        choices=("refuse", "continue"),
+        default="refuse",
+        help="what happens to a call that cannot be recorded (default: %(default)s)",
+    )
+    parser.add_argument("--durability", choices=LEVELS, default="process", help="default: %(default)s")
+    return parser
+
+
+def _options(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    own, separator, server = argv, "", []
+    if "--" in argv:
+        place = argv.index("--")
+        own, separator, server = argv[:place], "--", argv[place + 1 :]
+    options = _parser().parse_args(own)
+    if not separator or not server or not server[0]:
+        raise UsageError("no server: put its command line after --")
+    if options.run_id is not None and not RUN_ID.fullmatch(options.run_id):
+        raise UsageError(f"{options.run_id!r} is no run id: letters, digits, '.', '_' and '-', at most 128")
+    return options, server
+
+
+def _is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+def _open_run(options: argparse.Namespace, server: list[str]) -> Recorder:
+    """The recorder of a fresh, sealed run."""
+    now = datetime.now(timezone.utc)
+    run_id = options.run_id or f"mcp-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    folder: Path = options.run_dir
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if log_path(folder, run_id, "main").exists():
+        raise RunExistsError(run_id, str(folder))
+    nonce = new_nonce()
+    _, digest = seal_manifest(
+        folder,
+        run_id,
+        nonce,
+        system={"adapter": "mcp_stdio", "server": server},
+        regime={"binding_proof": "opening"},
+        durability=options.durability,
+        sealed_at=now.isoformat(timespec="seconds"),
+    )
+    return Recorder(
+        folder,
+        run_id,
+        digest,
+        durability=options.durability,
+        on_failure=options.on_record_failure,
+        opening=nonce,
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the relay; the exit code is the server's, or 64, 70, 126 or 127 when it never ran."""
+    try:
+        options, server = _options(sys.argv[1:] if argv is None else argv)
+        if not (_is_open(CLIENT_IN) and _is_open(CLIENT_OUT)):  # a log file could get their numbers
+            raise UsageError("standard input and output have to be open: they are the client")
+        recorder = _open_run(options, server)
+    except DispatchFidelityError as problem:
+        say(str(problem))
+        return problem.exit_code
+    except OSError as problem:
+        say(f"the record cannot be opened, so the server was not started: {problem}")
+        return FAILED
+    conversation = Conversation(recorder, refuses=options.on_record_failure == "refuse")
+    try:
+        code = Relay(server, conversation).run()
+    except Exception as problem:  # a traceback would exit with 1, which is a verdict; the run stays unclosed
+        say(f"the relay failed: {type(problem).__name__}: {problem}")
+        return FAILED
+    recorder.close()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Report to claims: readers of the forms in which a report says what was done."""

@@ -1,0 +1,1 @@
+"""Words of seven languages, one file each; data only."""

@@ -1,0 +1,104 @@
+"""The one place that prints: results to standard output, talk to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import JSONError, UsageError
+
+if TYPE_CHECKING:
+    from ..rendering.plain import Line
+
+_OURS = ({"run_id", "score"}, {"runs", "outcome"}, {"binding", "manifest"}, {"selftest"}, {"demo"})
+
+
+def say(text: str = "") -> None:
+    """One line of the result."""
+    print(text)
+
+
+def tell(text: str) -> None:
+    """One line of talk: progress, errors, hints."""
+    print(text, file=sys.stderr)
+
+
+def is_rich() -> bool:
+    """Whether standard output is a terminal that may be coloured; piped output imports no rich."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def show(lines: Iterable[Line]) -> None:
+    """Styled lines: with colour on a terminal, plain when piped."""
+    lines = list(lines)
+    if is_rich():
+        from ..rendering.terminal import show_lines
+
+        show_lines(lines, sys.stdout)
+        return
+    print("\n".join(text for _, text in lines))
+
+
+def show_table(head: tuple[str, ...], rows: list[tuple[str, ...]], title: str = "") -> None:
+    """A table: with colour on a terminal, aligned text when piped."""
+    if is_rich():
+        from ..rendering.terminal import show_table as show_rich
+
+        show_rich(head, rows, sys.stdout, title)
+        return
+    from ..rendering.plain import table_lines
+
+    print("\n".join(([title] if title else []) + table_lines(rows, head)))
+
+
+def wants_only_json(path: str | None) -> bool:
+    """Whether the JSON goes to standard output, so that nothing else may be printed there."""
+    return path == "-"
+
+
+def check_target(path: str | None, inputs: Iterable[str | None]) -> None:
+    """Refuse, before any work, to write JSON over an input or over a file that is no result of ours."""
+    if path is None or path == "-":
+        return
+    target = Path(path)
+    if not target.exists():
+        return
+    if target.is_dir():
+        raise UsageError(f"--json {path!r} is a folder; name a file")
+    if any(item is not None and Path(item).exists() and target.samefile(item) for item in inputs):
+        raise UsageError(f"--json {path!r} is an input of this command; choose another file")
+    if not _is_result(target):
+        raise UsageError(f"--json {path!r} exists and is no result of dispatch-audit; remove it or choose another file")
+
+
+def _is_result(path: Path) -> bool:
+    from ..jsonio import decode
+
+    try:
+        data = path.read_bytes()
+        value = decode(data) if data else None
+    except (OSError, JSONError):
+        return False
+    return value is None or (isinstance(value, dict) and any(keys <= value.keys() for keys in _OURS))
+
+
+def write_json(path: str | None, document: Mapping[str, Any]) -> None:
+    """The machine-readable result: to a file, as a whole or not at all, or to standard output."""
+    if path is None:
+        return
+    from ..jsonio import encode_pretty
+
+    text = encode_pretty(document) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    temporary = Path(f"{path}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="ascii")
+        temporary.replace(path)
+    except OSError as problem:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(f"cannot write --json {path!r}: {problem.strerror or problem}") from problem

@@ -1,0 +1,1 @@
+"""Do the files belong together, and how far do they carry."""

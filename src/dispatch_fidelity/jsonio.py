@@ -1,0 +1,268 @@
+"""Strict JSON at the door: the one place that reads and writes JSON text.
+
+Reading refuses what JSON of evidence must not hold: a key twice in one object, NaN and infinities, lone
+surrogates, nesting beyond ``LIMITS.depth``, integers beyond ``LIMITS.digits``. Writing is ASCII. The fast
+path is msgspec; an exact one on the standard library answers whenever the fast one is not sure.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+
+from .errors import JSONError
+
+UNSET = msgspec.UNSET
+UnsetType = msgspec.UnsetType
+
+
+class Limits(NamedTuple):
+    """Bounds of every input, in one place; bytes unless the name says otherwise."""
+
+    report: int = 64 * 2**20
+    line: int = 64 * 2**20
+    document: int = 1024 * 2**20
+    depth: int = 100
+    claims: int = 1_000_000
+    digits: int = 4_300
+
+
+LIMITS = Limits()
+
+_encode = plain_json = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_STRING = re.compile(rb'"[^"]*(?:"|\Z)')
+_SPACED = (b" :", b"\t:", b"\n:", b"\r:")
+_KEY = re.compile(rb'"[ \t\r\n]*:')
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """No cycle collection inside: millions of small acyclic values are made, and none of them is garbage."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 | code >> 10:04x}\\u{0xDC00 | code & 0x3FF:04x}"
+
+
+def encode(value: Any) -> bytes:
+    """Compact ASCII JSON of plain data (dict, list, str, int, float, bool, None, or a frozen model).
+
+    NaN, infinities and lone surrogates have to be tagged by the caller first (``log.values``).
+    """
+    data = _encode(value)
+    if data.isascii():
+        return data
+    return _NOT_ASCII.sub(_escape, data.decode()).encode("ascii")
+
+
+def encode_lenient(value: Any) -> bytes:
+    """Compact ASCII JSON of data whose strings may hold lone surrogates (they are escaped)."""
+    try:
+        return encode(value)
+    except UnicodeEncodeError:
+        import json
+
+        plain = msgspec.to_builtins(value)
+        return json.dumps(plain, separators=(",", ":")).encode("ascii")
+
+
+def encode_pretty(value: Any) -> str:
+    """Indented ASCII JSON, for files that people read; lone surrogates are escaped."""
+    return msgspec.json.format(encode_lenient(value), indent=2).decode("ascii")
+
+
+def too_deep(data: bytes) -> bool:
+    """Whether brackets outside strings nest deeper than the limit; linear, and instant for flat text.
+
+    Strings are taken out, then the innermost brackets, level by level, all at the speed of C. Brackets
+    that do not pair are left to the parser.
+    """
+    if data.count(b"[") + data.count(b"{") <= LIMITS.depth:
+        return False
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    data = data.translate(_ONE_KIND, _NO_BRACKETS).replace(b'""', b"")
+    if b'"' in data:
+        data = _STRING.sub(b"", data)
+    for _ in range(LIMITS.depth):
+        size = len(data)
+        data = data.replace(b"[]", b"")
+        if len(data) == size:
+            break
+    else:
+        return b"[]" in data
+    return False
+
+
+def _keys_agree(data: bytes, value: Any) -> bool:
+    """True when no object of ``data`` held a key twice; False when that cannot be told quickly.
+
+    A dropped key takes one ``":`` with it. Escapes other than the ones of code points map one to one between a text and
+    its re-encoding, so equal counts prove that nothing was dropped.
+    """
+    compact = _encode(value)
+    if compact == data:
+        return True
+    if b"\\u" in data:
+        return False
+    if any(space in data for space in _SPACED):
+        return len(_KEY.findall(data)) == len(_KEY.findall(compact))
+    return data.count(b'":') == compact.count(b'":')
+
+
+def decode(data: bytes) -> Any:
+    """The value of one strict JSON document.
+
+    Raises JSONError when it is malformed, holds a key twice, NaN, a lone surrogate, or exceeds a limit.
+    """
+    if too_deep(data):
+        raise JSONError(f"JSON nested deeper than {LIMITS.depth} levels")
+    try:
+        value = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as problem:
+        raise JSONError(f"not strict JSON: {problem}") from None
+    if not _keys_agree(data, value):
+        decode_marking(data)
+    return value
+
+
+class Defect(NamedTuple):
+    """Stands in a leniently read value where strict JSON is violated."""
+
+    reason: str
+
+
+def decode_marking(data: bytes, *, mark: bool = False) -> Any:
+    """The value of a JSON document, read on the exact path.
+
+    Without ``mark``, the first key that stands twice, NaN or integer too long is a JSONError; with it, a
+    ``Defect`` stands in its place. Lone surrogates are kept. Raises JSONError for malformed text either way.
+    """
+    import json
+
+    def defect(reason: str) -> Defect:
+        if mark:
+            return Defect(reason)
+        raise JSONError(reason)
+
+    def members(pairs: list[tuple[str, Any]]) -> Any:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            return defect(f"the key {twice!r} stands twice in one object")
+        return found
+
+    def integer(text: str) -> Any:
+        if len(text) > LIMITS.digits:
+            return defect(f"an integer of {len(text)} digits")
+        return int(text)
+
+    def number(text: str) -> Any:
+        value = float(text)
+        return defect(f"a number out of range: {text[:40]}") if value in (_INFINITY, -_INFINITY) else value
+
+    if too_deep(data):
+        raise JSONError(f"JSON nested deeper than {LIMITS.depth} levels")
+    try:
+        return json.loads(
+            data.decode("utf-8", "surrogatepass"),
+            object_pairs_hook=members,
+            parse_constant=lambda text: defect(f"{text} is no JSON number"),
+            parse_int=integer,
+            parse_float=number,
+        )
+    except JSONError:
+        raise
+    except (ValueError, RecursionError) as problem:
+        raise JSONError(f"not strict JSON: {problem}") from None
+
+
+_INFINITY = float("inf")
+
+
+def holds_defect(value: Any) -> bool:
+    """Whether a marked value (``decode_marking(mark=True)``) holds a Defect anywhere."""
+    stack: list[Any] = [value]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Defect):
+            return True
+        if isinstance(value, dict):
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+    return False
+
+
+def typed_decoder(shape: Any) -> Callable[[bytes], Any]:
+    """A decoder of one JSON document into ``shape``; it raises JSONError like ``decode``.
+
+    Faster than ``decode``: the text is compared with the re-encoded value first.
+    """
+    fast = msgspec.json.Decoder(shape).decode
+
+    def read(data: bytes) -> Any:
+        if too_deep(data):
+            raise JSONError(f"JSON nested deeper than {LIMITS.depth} levels")
+        try:
+            value = fast(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as problem:
+            raise JSONError(f"not the expected JSON: {problem}") from None
+        if _encode(value) != data:
+            plain = decode(data)
+            return msgspec.convert(plain, shape)
+        return value
+
+    return read
+
+
+def convert(value: Any, shape: Any) -> Any:
+    """Plain data as ``shape``; JSONError when it does not fit."""
+    try:
+        return msgspec.convert(value, shape)
+    except (msgspec.ValidationError, ValueError) as problem:
+        raise JSONError(str(problem)) from None
+
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def array_items(data: bytes, key: str) -> list[tuple[int, int]] | None:
+    """Byte spans of the items of the top-level array under ``key``; None when there is no such array."""
+    try:
+        array = bytes(_members(data)[key])
+        items = _items(array)
+    except (KeyError, msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError):
+        return None
+    name = re.compile(rb'"%s"[ \t\r\n]*:[ \t\r\n]*' % re.escape(key.encode()))
+    starts = (match.end() for match in name.finditer(data))
+    position = next((start for start in starts if data.startswith(array, start)), data.find(array))
+    spans = []
+    for item in items:
+        raw = bytes(item)
+        start = data.index(raw, position)
+        position = start + len(raw)
+        spans.append((start, position))
+    return spans

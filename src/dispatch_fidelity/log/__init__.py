@@ -1,0 +1,1 @@
+"""Log to executions, and the recorder that writes the log."""

@@ -1,0 +1,166 @@
+"""Log files to a record: what the lines say, and what is wrong with them.
+
+Damage is data. Only a file that cannot be opened, or that is no log at all, is an exception. Nothing here
+writes, and a damaged file is never repaired.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ..errors import InvalidInputError, JSONError, MissingInputError
+from ..jsonio import LIMITS, collector_paused, decode, typed_decoder
+from ..model.run import Damage, DamageKind, Record
+from .events import Event
+from .executions import Lifecycle, StreamReading, read_v1
+from .merge import merge
+from .paths import LIST_SUFFIX, LOG_SUFFIX, stream_of
+
+BOM = b"\xef\xbb\xbf"
+PathLike = str | os.PathLike[str]
+
+
+def open_input(path: PathLike) -> IO[bytes]:
+    """The file open for reading; MissingInputError says why it cannot be."""
+    try:
+        return open(path, "rb")
+    except OSError as problem:
+        raise MissingInputError(
+            f"cannot open {os.fspath(path)!r}: {problem.strerror or problem}"
+        ) from problem
+
+
+def load_log(path: PathLike | Iterable[PathLike]) -> Record:
+    """The record in a log file and in the other streams of its run that lie beside it.
+
+    Log 1 and log 2 are told apart by their lines. Raises MissingInputError (66) when a file cannot be
+    opened and InvalidInputError (65) when one is no log at all.
+    """
+    named = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    with collector_paused():
+        first = Path(named[0])
+        readings = [read_stream(Path(item)) for item in named]
+        listing, listed = _read_list(first)
+        run_id = next((reading.run_id for reading in readings if reading.run_id), "")
+        seen = {reading.path for reading in readings}
+        if any(reading.version == 2 for reading in readings):
+            others = [path for path in _siblings(first, listed) if str(path) not in seen and path.exists()]
+            readings += map(read_stream, others)
+        return merge(readings, run_id=run_id, listed=listed, listing=listing, source=str(first))
+
+
+def _run_stem(path: Path) -> str | None:
+    """The run id in a log file's name; None for a file that does not follow our naming."""
+    if not path.name.endswith(LOG_SUFFIX):
+        return None
+    return path.name[: -len(LOG_SUFFIX)].partition("+")[0]
+
+
+def _read_list(path: Path) -> tuple[tuple[Damage, ...], tuple[str, ...] | None]:
+    """What is wrong with the list of streams beside a log, and the ids on it; None where there is no list."""
+    stem = _run_stem(path)
+    if stem is None:
+        return (), None
+    try:
+        data = (path.parent / f"{stem}{LIST_SUFFIX}").read_bytes()
+    except OSError:
+        return (), None
+    listed: dict[str, None] = {}
+    damage = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line:
+            continue
+        stream = stream_of(line)
+        if stream == "?":
+            damage.append(
+                Damage(DamageKind.UNREADABLE, "the list of streams cannot be read here", "list", number)
+            )
+        else:
+            listed.setdefault(stream)
+    return tuple(damage), tuple(listed)
+
+
+def _siblings(path: Path, listed: tuple[str, ...] | None) -> list[Path]:
+    stem = _run_stem(path)
+    if stem is None:
+        return []
+    found = sorted(
+        item
+        for item in path.parent.iterdir()
+        if item.name.endswith(LOG_SUFFIX) and item.name.startswith(f"{stem}+")
+    )
+    main = path.parent / f"{stem}{LOG_SUFFIX}"
+    return [main, *found] if listed is not None or found else []
+
+
+_event = typed_decoder(Event)
+
+
+def read_stream(path: Path) -> StreamReading:
+    """One log file, line by line, split at 0x0A only."""
+    with open_input(path) as handle:
+        lines = _lines(handle, path)
+        first = next(lines, None)
+        if first is None:
+            return StreamReading(str(path), version=0)
+        rest = _chain(first, lines)
+        reading = read_v1(str(path), rest) if _is_v1(first[0]) else _read_v2(path, rest)
+    if reading.readable == 0 and reading.complete_lines:
+        raise InvalidInputError(
+            f"{str(path)!r} is no log: none of its {reading.complete_lines} lines reads as an event"
+        )
+    return reading
+
+
+def _chain(first: tuple[bytes, bool], rest: Iterator[tuple[bytes, bool]]) -> Iterator[tuple[bytes, bool]]:
+    yield first
+    yield from rest
+
+
+def _lines(handle: IO[bytes], path: Path) -> Iterator[tuple[bytes, bool]]:
+    """Each line without its line feed, and whether it had one; a BOM at the start is skipped."""
+    limit = LIMITS.line
+    start = handle.peek(3)[:3] if hasattr(handle, "peek") else b""
+    if start == BOM:
+        handle.read(3)
+    while True:
+        line = handle.readline(limit + 1)
+        if not line:
+            return
+        if line[-1:] == b"\n":
+            yield line[:-1], True
+        elif len(line) > limit:
+            raise InvalidInputError(f"{str(path)!r} holds a line of more than {limit} bytes")
+        else:
+            yield line, False
+
+
+def _is_v1(line: bytes) -> bool:
+    """Whether the first line belongs to log 1; an unreadable one is decided by the words in it."""
+    try:
+        value: Any = decode(line)
+    except JSONError:
+        return b'"seq"' in line and b'"type"' not in line
+    return isinstance(value, dict) and "seq" in value and "type" not in value
+
+
+def _read_v2(path: Path, lines: Iterator[tuple[bytes, bool]]) -> StreamReading:
+    life = Lifecycle(str(path))
+    take = life.take
+    for line, ended in lines:
+        if not ended:
+            life.torn(line)
+            break
+        if not line or line.isspace():
+            life.unreadable("an empty line")
+            continue
+        try:
+            event: Event = _event(line)
+        except ValueError as problem:
+            life.unreadable(str(problem))
+            continue
+        take(event, line)
+    return life.finish()

@@ -1,0 +1,211 @@
+"""Which executions a claim could be of: by tool name, then by arguments, tier by tier.
+
+Every look-up is a hash; the few places that compare one by one are bounded, so that the whole stays linear
+for any report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from ..model.execution import Execution
+from ..model.run import ToolSpec
+from .canonical import Key, folded, is_unknown
+
+SHAPES = 64
+_SEPARATOR = re.compile(r"__|[./:]")
+_NOISE = re.compile(r"[_\-\s]+")
+
+Name = tuple[str, ...]
+Place = tuple[str, Key]
+
+
+def name_segments(name: str) -> Name:
+    """A tool name as folded segments: ``mcp__Files__read_file`` is ``("mcp", "files", "readfile")``."""
+    return tuple(
+        part for part in (_NOISE.sub("", text).casefold() for text in _SEPARATOR.split(name)) if part
+    )
+
+
+class Names:
+    """The tools of a run, found by a name as a report writes it."""
+
+    def __init__(self, tools: Iterable[str]) -> None:
+        self._exact = frozenset(tools)
+        self._suffixes: dict[Name, set[str]] | None = None
+        self._whole: dict[str, Name] = {}
+        self._found: dict[str, tuple[str, ...]] = {}
+
+    def find(self, name: str) -> tuple[str, ...]:
+        """The tools that a name can mean: one when it is exact, else all whose folded segments end alike."""
+        if name in self._exact:
+            return (name,)
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = self._folded(name)
+        return found
+
+    def _folded(self, name: str) -> tuple[str, ...]:
+        if self._suffixes is None:
+            self._suffixes = defaultdict(set)
+            for tool in self._exact:
+                segments = name_segments(tool)[-8:]
+                self._whole[tool] = segments
+                for start in range(len(segments)):
+                    self._suffixes[segments[start:]].add(tool)
+        wanted = name_segments(name)[-8:]
+        fits = set(self._suffixes.get(wanted, ()))
+        for start in range(1, len(wanted)):
+            fits |= {
+                tool for tool in self._suffixes.get(wanted[start:], ()) if self._whole[tool] == wanted[start:]
+            }
+        return tuple(sorted(fits))
+
+
+class Candidates:
+    """The executions of a run, grouped by tool and canonical arguments."""
+
+    def __init__(
+        self,
+        executions: Sequence[Execution],
+        specs: dict[str, ToolSpec],
+        key_of: Callable[[dict[str, Any]], Key],
+        keyed_digest: Callable[[Any], str] | None = None,
+    ) -> None:
+        self.groups: dict[Place, list[Execution]] = defaultdict(list)
+        self.vague: dict[str, list[Execution]] = defaultdict(list)
+        self._specs = specs
+        self._key_of = key_of
+        self._digest = keyed_digest
+        self._by_values: dict[tuple[str, Hashable], list[Place]] | None = None
+        self._by_folded: dict[tuple[str, Hashable], list[Place]] | None = None
+        self._vague_keys: dict[int, Key] = {}
+        groups = self.groups
+        vague_keys = self._vague_keys
+        for execution in executions:
+            args = execution.args
+            if type(args) is not dict:
+                args = {} if args is None else {"": args}
+            key = key_of(args)
+            if _UNKNOWN_KINDS & {type(item) for _, item in key} and any(is_unknown(item) for _, item in key):
+                self.vague[execution.tool].append(execution)
+                vague_keys[id(execution)] = key
+            else:
+                groups[execution.tool, key].append(execution)
+        for waiting in self.vague.values():
+            waiting.reverse()  # taken from the end, in log order
+
+    def filled(self, tool: str, key: Key) -> Key:
+        """A key with the declared defaults of the parameters that it leaves out."""
+        spec = self._specs.get(tool)
+        if spec is None or not spec.defaults:
+            return key
+        named = {name for name, _ in key}
+        missing = {name: value for name, value in spec.defaults.items() if name not in named}
+        return key | self._key_of(missing) if missing else key
+
+    def by_roles(self, tool: str, key: Key) -> tuple[list[Place], list[Place]]:
+        """The groups whose call a claim describes under other parameter names; and those it only might.
+
+        Declared names stay. One unknown name fills the one remaining parameter. Where two or more are left,
+        nothing tells which is which, and the group is returned as a possible one.
+        """
+        if self._by_values is None:
+            self._by_values = self._index(_values)
+        spec = self._specs.get(tool)
+        fits: dict[Place, None] = {}
+        possible: dict[Place, None] = {}
+        for form in dict.fromkeys((key, self.filled(tool, key))):
+            alike = self._by_values.get((tool, _values(form)), [])
+            for place in alike[:SHAPES]:
+                for logged in dict.fromkeys((self.filled(tool, place[1]), place[1])):
+                    renamed = _renamed(form, logged, spec)
+                    if renamed is not None:
+                        (fits if renamed < 2 else possible).setdefault(place)
+            if len(alike) > SHAPES:
+                possible.setdefault(alike[SHAPES])
+        return list(fits), list(possible)
+
+    def by_folding(self, tool: str, key: Key) -> list[Place]:
+        """The groups that differ from a claim in letter case and white space only."""
+        if self._by_folded is None:
+            self._by_folded = self._index(folded)
+        found: dict[Place, None] = {}
+        for form in (key, self.filled(tool, key)):
+            for place in self._by_folded.get((tool, folded(form)), ())[: SHAPES + 1]:
+                found.setdefault(place)
+        return list(found)
+
+    def _index(self, form_of: Callable[[Key], Hashable]) -> dict[tuple[str, Hashable], list[Place]]:
+        index: dict[tuple[str, Hashable], list[Place]] = defaultdict(list)
+        for place in self.groups:
+            tool, key = place
+            for form in dict.fromkeys((form_of(key), form_of(self.filled(tool, key)))):
+                index[tool, form].append(place)
+        return index
+
+    def by_vagueness(self, tool: str, key: Key, args: dict[str, Any]) -> tuple[Execution | None, bool]:
+        """A free execution whose unknown arguments do not exclude the claim, and whether the key proves it."""
+        waiting = self.vague.get(tool)
+        if not waiting:
+            return None, False
+        known = dict(key)
+        for place in range(len(waiting) - 1, max(-1, len(waiting) - 1 - SHAPES), -1):
+            proven = self._fits_vaguely(self._vague_keys[id(waiting[place])], known, args)
+            if proven is not None:
+                return waiting.pop(place), proven
+        return None, False
+
+    def _fits_vaguely(self, logged: Key, known: dict[str, Hashable], args: dict[str, Any]) -> bool | None:
+        """Whether keyed digests prove that a claim is of this call; None when something excludes it."""
+        proven = self._digest is not None
+        if not known.keys() <= {name for name, _ in logged}:
+            return None
+        for name, item in logged:
+            if not is_unknown(item):
+                if known.get(name, _MISSING) != item:
+                    return None
+            elif (
+                self._digest is None
+                or name not in args
+                or not (isinstance(item, tuple) and item[1] == "redacted")
+            ):
+                proven = False
+            elif self._digest(args[name]) != item[2]:
+                return None
+        return proven
+
+
+_MISSING = object()
+_UNKNOWN_KINDS = frozenset({tuple})
+
+
+def _values(key: Hashable) -> Hashable:
+    """The values of a key without their names, as a multiset."""
+    assert isinstance(key, frozenset)
+    return tuple(sorted((item if isinstance(item, str) else repr(_stable(item))) for _, item in key))
+
+
+def _stable(form: Hashable) -> Any:
+    """A form whose ``repr`` does not depend on hash order."""
+    if isinstance(form, frozenset):
+        return sorted((name, repr(_stable(item))) for name, item in form)
+    if isinstance(form, tuple):
+        return tuple(_stable(item) for item in form)
+    return form
+
+
+def _renamed(claim: Key, logged: Key, spec: ToolSpec | None) -> int | None:
+    """How many parameters have another name in the claim than in the call; None when it is another call."""
+    told, done = dict(claim), dict(logged)
+    if len(told) != len(done):
+        return None
+    unknown = [name for name in told if name not in done]
+    if any(told[name] != done[name] for name in told if name in done):
+        return None
+    if spec is not None and any(name in spec.params for name in unknown):
+        return None
+    return len(unknown)

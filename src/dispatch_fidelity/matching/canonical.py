@@ -1,0 +1,96 @@
+"""When are two values the same? Canonical forms are hashable and equal exactly when the values are.
+
+``json-scalar/2`` (the default): a number is its shortest JSON text, so 1.0, 1 and "1" are one; true, false,
+null and the strings "True", "False", "None" are their lower-case JSON words; key order does not count; text
+is NFC. ``coerce-str/1`` compares the Python text of each top-level value, as version 1 did.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Hashable
+from typing import Any
+
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_TAG = "$df"
+_UNKNOWN = frozenset({"opaque", "redacted"})
+
+Key = frozenset[tuple[str, Hashable]]
+
+
+def canonical(value: Any) -> Hashable:
+    """The ``json-scalar/2`` form of one value."""
+    kind = type(value)
+    if kind is str:
+        return _WORDS.get(value, value) if value.isascii() else _nfc(value)
+    if kind is int:
+        return str(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is float:
+        return str(int(value)) if value.is_integer() else repr(value)
+    if kind is dict:
+        if _TAG in value:
+            return _untagged(value)
+        return ("{", frozenset([(_nfc(name), canonical(item)) for name, item in value.items()]))
+    if kind is list:
+        return ("[", *[canonical(item) for item in value])
+    return str(value)
+
+
+def _nfc(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _untagged(value: dict[str, Any]) -> Hashable:
+    kind, text = value.get(_TAG), value.get("text")
+    if kind in _UNKNOWN:
+        return (_TAG, kind, str(text), str(value.get("sha256", "")))
+    if kind == "str" and isinstance(text, str):
+        try:
+            return canonical(json.loads(f'"{text}"'))
+        except ValueError:
+            return text
+    if kind in ("int", "float") and isinstance(text, str):
+        return text
+    return ("{", frozenset([(name, canonical(item)) for name, item in value.items()]))
+
+
+def args_key(args: dict[str, Any]) -> Key:
+    """The ``json-scalar/2`` form of the arguments of a call."""
+    return frozenset(
+        [
+            (name, _WORDS.get(item, item) if type(item) is str and item.isascii() else canonical(item))
+            for name, item in args.items()
+        ]
+        if all(map(str.isascii, args))
+        else [(_nfc(name), canonical(item)) for name, item in args.items()]
+    )
+
+
+def args_key_v1(args: dict[str, Any]) -> Key:
+    """The ``coerce-str/1`` form of the arguments of a call: sorted keys, each value as Python text."""
+    return frozenset([(name, str(item)) for name, item in args.items()])
+
+
+def folded(form: Hashable) -> Hashable:
+    """A canonical form without letter case and with runs of white space as one space."""
+    if isinstance(form, str):
+        return " ".join(form.split()).casefold()
+    if isinstance(form, frozenset):
+        return frozenset((name, folded(item)) for name, item in form)
+    if isinstance(form, tuple):
+        return tuple(folded(item) for item in form)
+    return form
+
+
+def is_unknown(form: Hashable) -> bool:
+    """Whether a canonical form holds a value that the record has only as a stand-in."""
+    if isinstance(form, tuple):
+        return form[:1] == (_TAG,) or any(is_unknown(item) for item in form)
+    if isinstance(form, frozenset):
+        return any(is_unknown(item) for item in form)
+    return False

@@ -1,0 +1,52 @@
+"""How a call ended, and how that was learned."""
+
+from __future__ import annotations
+
+from .frozen import Frozen, Word
+
+
+class Status(Word):
+    """How an execution ended, as far as its source shows (DESIGN, section 4)."""
+
+    RETURNED = "returned"
+    CACHED = "cached"
+    RAISED = "raised"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+    INVALID = "invalid"
+    BACKGROUND = "background"
+    UNFINISHED = "unfinished"
+    UNKNOWN = "unknown"
+
+
+SUCCEEDED = frozenset({Status.RETURNED, Status.CACHED})
+FAILED = frozenset({Status.RAISED, Status.CANCELLED, Status.REFUSED, Status.INVALID})
+OPEN = frozenset({Status.BACKGROUND, Status.UNFINISHED, Status.UNKNOWN})
+
+
+class Learned(Word):
+    """Where the status of an execution was read; the last two are weaker, and verdicts on them say so."""
+
+    FLAG = "flag"
+    EXIT_CODE = "exit code"
+    VALUE = "value"
+    SURFACE = "error surface"
+    TEXT_PATTERN = "text pattern"
+    DEFAULT = "default"
+
+
+class Blob(Frozen, frozen=True):
+    """A result that lies beside the log: its SHA-256, its size in bytes, its first and last part."""
+
+    sha256: str
+    size: int
+    preview: str
+    media: str = "text"
+    path: str = ""
+
+
+class Unknown(Frozen, frozen=True):
+    """A value that the record holds only as a stand-in: opaque, redacted, or not captured."""
+
+    kind: str
+    text: str = ""

@@ -1,0 +1,1 @@
+"""An assessment as text; nothing here writes a file."""

@@ -1,0 +1,1 @@
+"""The instrument, measured with known failure classes."""

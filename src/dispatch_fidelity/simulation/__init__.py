@@ -1,0 +1,1 @@
+"""Scripted agents: honest, lying, substituting, crashing."""

@@ -1,0 +1,201 @@
+"""The tools that a session offers: what they are called, what they take, and how they are run."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from .errors import UsageError
+from .jsonio import UNSET
+from .log.values import snapshot
+from .model.run import ToolSpec
+
+_TYPES = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    NoneType: "null",
+    list: "array",
+    dict: "object",
+}
+
+
+class Tool:
+    """One callable under a name, with the order and the defaults of its parameters."""
+
+    __slots__ = ("description", "fn", "is_async", "name", "positional", "schema", "spec")
+
+    def __init__(self, name: str, fn: Callable[..., Any], schema: Mapping[str, Any] | None = None) -> None:
+        if not callable(fn):
+            raise UsageError(f"tool {name!r} is no callable")
+        self.name = name
+        self.fn = fn
+        self.is_async = is_async(fn)
+        self.description = (inspect.getdoc(fn) or "").strip()
+        signature = signature_of(fn)
+        stated = schema or _attached_schema(fn)
+        self.positional = _positional(signature)
+        self.spec = spec_from_schema(stated) if stated is not None else spec_from_signature(signature)
+        self.schema = dict(stated) if stated is not None and "properties" in stated else None
+
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments: the stated one, else one derived from the signature."""
+        return self.schema if self.schema is not None else schema_from_signature(self.fn)
+
+    def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a Python call under the names of the signature; defaults are not filled in."""
+        if not args:
+            return kwargs
+        names = self.positional
+        given: dict[str, Any] = dict(zip(names, args, strict=False))
+        for number, item in enumerate(args[len(names) :], len(names)):
+            given[f"arg{number}"] = item
+        given.update(kwargs)
+        return given
+
+
+def collect_tools(tools: Any, schemas: Mapping[str, Any] | None = None) -> dict[str, Tool]:
+    """Tools by name: from a mapping, an iterable of callables, or an object's public methods."""
+    if tools is None:
+        return {}
+    if isinstance(tools, Mapping):
+        pairs: Iterable[tuple[str, Any]] = ((str(name), fn) for name, fn in tools.items())
+    elif isinstance(tools, Iterable) and not isinstance(tools, (str, bytes)):
+        pairs = ((tool_name(fn), fn) for fn in tools)
+    else:
+        pairs = ((name, getattr(tools, name)) for name in dir(tools) if not name.startswith("_"))
+        pairs = [(name, fn) for name, fn in pairs if callable(fn)]
+    found: dict[str, Tool] = {}
+    for name, fn in pairs:
+        if name.startswith("_"):
+            continue
+        if name in found:
+            raise UsageError(f"two tools are called {name!r}")
+        found[name] = Tool(name, fn, (schemas or {}).get(name))
+    return found
+
+
+def tool_name(fn: Any) -> str:
+    """The name under which a callable is offered when none is given."""
+    name = getattr(fn, "name", None) or getattr(fn, "__name__", None)
+    if not isinstance(name, str):
+        raise UsageError(f"{fn!r} has no name: give the tools as a mapping from name to callable")
+    return name
+
+
+def is_async(fn: Callable[..., Any]) -> bool:
+    """Whether calling it gives something to be awaited or iterated asynchronously."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    target = fn if inspect.isroutine(fn) else getattr(type(fn), "__call__", fn)  # noqa: B004 - the method is wanted
+    return any(inspect.iscoroutinefunction(item) or inspect.isasyncgenfunction(item) for item in (fn, target))
+
+
+def signature_of(fn: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature of a callable; None for one that has none (some built-ins)."""
+    try:
+        return inspect.signature(fn)
+    except (ValueError, TypeError):
+        return None
+
+
+def _positional(signature: inspect.Signature | None) -> tuple[str, ...]:
+    if signature is None:
+        return ()
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(name for name, parameter in signature.parameters.items() if parameter.kind in kinds)
+
+
+def spec_from_signature(signature: inspect.Signature | None) -> ToolSpec:
+    """Parameter order and plain defaults, as the manifest holds them."""
+    if signature is None:
+        return ToolSpec(variadic=True)
+    params, defaults, variadic = [], {}, False
+    for name, parameter in signature.parameters.items():
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            variadic = True
+            continue
+        params.append(name)
+        if parameter.default is not inspect.Parameter.empty:
+            defaults[name] = snapshot(parameter.default)
+    return ToolSpec(tuple(params), defaults, variadic)
+
+
+def spec_from_schema(schema: Mapping[str, Any]) -> ToolSpec:
+    """Parameter order and defaults from ``{"params": […]}`` or from a JSON Schema of an object."""
+    if "params" in schema:
+        params = schema["params"]
+        if not isinstance(params, (list, tuple)) or not all(isinstance(name, str) for name in params):
+            raise UsageError("a schema's params is a list of names")
+        return ToolSpec(tuple(params), dict(schema.get("defaults") or {}))
+    properties = schema.get("properties") or {}
+    if not isinstance(properties, Mapping):
+        raise UsageError("a JSON Schema's properties is an object")
+    defaults = {
+        str(name): snapshot(value["default"])
+        for name, value in properties.items()
+        if isinstance(value, Mapping) and "default" in value
+    }
+    return ToolSpec(tuple(map(str, properties)), defaults)
+
+
+def _attached_schema(fn: Any) -> Mapping[str, Any] | None:
+    for name in ("input_schema", "inputSchema", "parameters"):
+        schema = getattr(fn, name, None)
+        if isinstance(schema, Mapping) and "properties" in schema:
+            return schema
+    return None
+
+
+def schema_from_signature(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The JSON Schema of a callable's arguments, from its annotations and defaults."""
+    signature = signature_of(fn)
+    if signature is None:
+        return {"type": "object", "properties": {}, "additionalProperties": True}
+    try:
+        hints = get_type_hints(fn)
+    except Exception:  # annotations are the user's: an unresolvable one types nothing
+        hints = {}
+    properties: dict[str, Any] = {}
+    required = []
+    open_ended = False
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            open_ended = True
+        if parameter.kind in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL):
+            continue
+        properties[name] = _schema_of(hints.get(name, UNSET))
+        if parameter.default is inspect.Parameter.empty:
+            required.append(name)
+        else:
+            properties[name] = {**properties[name], "default": snapshot(parameter.default)}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": open_ended,
+    }
+
+
+def _schema_of(hint: Any) -> dict[str, Any]:
+    if hint is UNSET or hint is Any:
+        return {}
+    if hint in _TYPES:
+        return {"type": _TYPES[hint]}
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return {"enum": [snapshot(part) for part in parts]}
+    if origin in (Union, UnionType):
+        return {"anyOf": [_schema_of(part) for part in parts]}
+    if origin in (list, set, frozenset, tuple):
+        return {"type": "array", "items": _schema_of(parts[0])} if parts else {"type": "array"}
+    if origin is dict:
+        return {"type": "object"}
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return {"enum": [snapshot(member.value) for member in hint]}
+    return {}

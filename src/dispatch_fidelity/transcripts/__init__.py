@@ -1,0 +1,1 @@
+"""Foreign conversations to executions and reports."""

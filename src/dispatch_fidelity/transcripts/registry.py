@@ -1,0 +1,271 @@
+"""Which reader reads a foreign file, by its content and never by its name; and how all readers open one.
+
+A reader is a module of this package, or the object behind an entry point of the group
+``dispatch_fidelity.transcripts``. It is imported when a file is looked at, not before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any, NamedTuple, Protocol, cast
+
+from ..errors import DispatchFidelityError, InvalidInputError, JSONError
+from ..jsonio import LIMITS, collector_paused, decode, decode_marking
+from ..log.reader import BOM, PathLike, open_input
+from ..model.run import Damage, DamageKind, ImportedRun
+
+GROUP = "dispatch_fidelity.transcripts"
+HEAD = 64 * 1024
+RECOGNISED = 0.5
+
+BUILT_IN = ("openai-chat",)
+
+
+class Reader(Protocol):
+    """What a reader offers; a module with these three names is one."""
+
+    NAME: str
+
+    def recognise(self, head: bytes, /) -> float:
+        """How sure it is, 0 to 1, that a file which begins with these bytes is of its format."""
+
+    def read(self, path: Path, /) -> Iterator[ImportedRun]:
+        """Every run in the file; InvalidInputError when it is not of the format."""
+
+
+def readers() -> tuple[Reader, ...]:
+    """Every reader there is: the built-in ones in their order, then those of installed packages by name."""
+    return (*map(_built_in, BUILT_IN), *_installed())
+
+
+def detect(path: PathLike) -> Reader | None:
+    """The reader that is surest of a file, the first of equals; None when none is, and for a log of ours.
+
+    Raises MissingInputError when the file cannot be opened.
+    """
+    head = _head(path)
+    if is_log(head):
+        return None
+    best, confidence = None, 0.0
+    for reader in readers():
+        found = reader.recognise(head)
+        if found >= RECOGNISED and found > confidence:
+            best, confidence = reader, found
+    return best
+
+
+def read_transcript(path: PathLike, format: str | None = None) -> Iterator[ImportedRun]:  # noqa: A002 - the word of the CLI
+    """The runs in a foreign file, read under the named format or the recognised one.
+
+    The first run is read before this returns, so that a file which does not fit is refused here. Raises
+    MissingInputError (66) when the file cannot be opened, and InvalidInputError (65) when no reader
+    recognises it, when there is no reader of that name, or when the file is not of its format.
+    """
+    if format is None:
+        reader = detect(path)
+        if reader is None:
+            raise InvalidInputError(
+                f"{str(path)!r} is no transcript that is recognised: name its format, one of "
+                f"{', '.join(BUILT_IN)}; a log of this tool is scored as a log"
+            )
+    else:
+        _head(path)
+        reader = _named(format)
+    runs = reader.read(Path(path))
+    first = next(runs, None)
+    if first is None:
+        raise InvalidInputError(f"{str(path)!r} holds no run that can be read as {reader.NAME}")
+    return _chain(first, runs)
+
+
+def _chain(first: ImportedRun, rest: Iterator[ImportedRun]) -> Iterator[ImportedRun]:
+    yield first
+    yield from rest
+
+
+def _head(path: PathLike) -> bytes:
+    with open_input(path) as handle:
+        return handle.read(HEAD)
+
+
+def _built_in(name: str) -> Reader:
+    return cast(Reader, import_module(f"{__package__}.{name.replace('-', '_')}"))
+
+
+def _installed() -> Iterator[Reader]:
+    from importlib.metadata import entry_points
+
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            reader = entry.load()
+        except Exception as problem:
+            raise DispatchFidelityError(
+                f"the transcript reader {entry.name!r} ({entry.value}) cannot be loaded: {problem!r}; "
+                "repair or uninstall its package"
+            ) from problem
+        yield cast(Reader, reader)
+
+
+def _named(name: str) -> Reader:
+    if name in BUILT_IN:
+        return _built_in(name)
+    others = tuple(_installed())
+    for reader in others:
+        if name == reader.NAME:
+            return reader
+    known = ", ".join([*BUILT_IN, *(reader.NAME for reader in others)])
+    raise InvalidInputError(f"there is no transcript format {name!r}: the formats are {known}")
+
+
+_LOGS = (("run", "stream", "prev", "type"), ("seq", "run_id", "tool", "args"))
+
+
+def is_log(head: bytes) -> bool:
+    """Whether a file that begins with these bytes is a log of ours, even one with broken lines."""
+    lines = [line for line in head.split(b"\n") if line.startswith(b'{"')]
+    return any(map(_is_event, opening(head))) or any(map(_is_event, _values(lines)))
+
+
+def _is_event(value: Any) -> bool:
+    return isinstance(value, dict) and any(all(key in value for key in keys) for keys in _LOGS)
+
+
+@lru_cache(maxsize=1)
+def opening(head: bytes) -> tuple[Any, ...]:
+    """The JSON values with which a file begins: one of a document, one a line of JSONL; none of other files.
+
+    The brackets that the end of ``head`` left open are closed before whatever it cut. The values are
+    shared between all readers that look at the file: do not change them.
+    """
+    head = head.removeprefix(BOM).lstrip()
+    if head[:1] not in (b"{", b"["):
+        return ()
+    lines = [line for line in head.split(b"\n") if line.lstrip()[:1] in (b"{", b"[")]
+    # 1. The first line is a whole value: JSONL, or a document of one line.
+    if _values(lines[:1]):
+        return _values(lines)
+    # 2. A document over several lines, or one cut by the end of the head.
+    document = _values([head]) or _values([_closed(head)])
+    # 3. JSONL whose first line is broken.
+    return document or _values(lines)
+
+
+def _values(texts: list[bytes]) -> tuple[Any, ...]:
+    return tuple(line.value for line in map(_line, texts) if line.damage is None)
+
+
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{},]', re.DOTALL)
+_CLOSERS = {b"[": b"]", b"{": b"}"}
+
+
+def _closed(head: bytes) -> bytes:
+    """The longest part of a cut JSON text after which only closing brackets are missing, with these."""
+    due: list[bytes] = []
+    end, closers = 0, b""
+    for token in _TOKEN.finditer(head):
+        text = token.group()
+        if text[:1] == b'"':
+            if not token.group(1):
+                break
+            continue
+        if text == b",":
+            end, closers = token.start(), b"".join(reversed(due))
+            continue
+        if text in _CLOSERS:
+            due.append(_CLOSERS[text])
+        elif not due or due.pop() != text:
+            break
+        end, closers = token.end(), b"".join(reversed(due))
+        if not due:
+            break
+    return head[:end] + closers
+
+
+class Value(NamedTuple):
+    """One JSON value of a file; ``line`` counts from 1 in JSONL and is 0 for a document."""
+
+    value: Any
+    line: int = 0
+    damage: Damage | None = None
+
+
+def values(path: Path) -> Iterator[Value]:
+    """The JSON values of a file: its one document, or each line of JSONL, a broken one as its damage.
+
+    Where strict JSON is violated inside a value, a ``jsonio.Defect`` stands. Raises MissingInputError when
+    the file cannot be opened, and InvalidInputError when a document is torn or a limit is exceeded.
+    """
+    with open_input(path) as handle:
+        lines = _numbered(_bounded(handle, path, LIMITS.document), 0)
+        first, number = next(lines, (b"", 0))
+        first = first.removeprefix(BOM)
+        # 1. The first line is a whole value: a document if nothing follows, else JSONL.
+        try:
+            value = _decode(first)
+        except JSONError:
+            pass
+        else:
+            lines = _numbered(_bounded(handle, path, LIMITS.line), number)
+            second = next(lines, None)
+            del first
+            yield Value(value, number if second else 0)
+            del value
+            if second:
+                yield _line(*second)
+                for text, number in lines:
+                    yield _line(text, number)
+            return
+        # 2. A document over several lines.
+        data = first + handle.read(LIMITS.document + 1 - len(first))
+        _within(data, LIMITS.document, path)
+        try:
+            value = _decode(data)
+        except JSONError as problem:
+            # 3. JSONL whose first line is broken has lines that are whole; a torn document has none.
+            found = [_line(text, at) for text, at in _numbered(BytesIO(data), number - 1)]
+            if not any(isinstance(each.value, (dict, list)) for each in found):
+                raise InvalidInputError(f"{str(path)!r} is no whole JSON document: {problem}") from None
+            yield from found
+        else:
+            del first, data
+            yield Value(value)
+
+
+def _line(text: bytes, number: int = 0) -> Value:
+    try:
+        return Value(_decode(text), number)
+    except JSONError as problem:
+        kind = DamageKind.UNREADABLE if text.endswith(b"\n") else DamageKind.TORN
+        reason = f"this line cannot be read: {str(problem)[:200]}"
+        return Value(None, number, Damage(kind, reason, line=number))
+
+
+def _decode(data: bytes) -> Any:
+    """A JSON value, read strictly where that is possible, else with a ``Defect`` at each violation."""
+    with collector_paused():
+        try:
+            return decode(data)
+        except JSONError:
+            return decode_marking(data, mark=True)
+
+
+def _bounded(handle: IO[bytes], path: Path, limit: int) -> Iterator[bytes]:
+    """The lines of a file, split at 0x0A only."""
+    while line := handle.readline(limit + 1):
+        _within(line, limit, path)
+        yield line
+
+
+def _within(data: bytes, limit: int, path: Path) -> None:
+    if len(data) > limit:
+        raise InvalidInputError(f"{str(path)!r} holds more than {limit} bytes in one JSON text")
+
+
+def _numbered(lines: Iterable[bytes], before: int) -> Iterator[tuple[bytes, int]]:
+    """The lines that are not blank, with their numbers."""
+    return ((line, number) for number, line in enumerate(lines, before + 1) if line.strip())
