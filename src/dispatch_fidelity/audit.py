@@ -7,9 +7,8 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from .claims.acknowledgement import speaks_of_failure
 from .claims.extract import extract
-from .claims.polarity import polarity
+from .claims.polarity import polarity, speaks_of_failure
 from .errors import InvalidInputError, UsageError
 from .evidence.binding import bind
 from .evidence.levels import evidence_level

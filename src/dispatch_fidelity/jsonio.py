@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -88,7 +89,13 @@ def encode_lenient(value: Any) -> bytes:
 
 def encode_pretty(value: Any) -> str:
     """Indented ASCII JSON, for files that people read; lone surrogates are escaped."""
-    return msgspec.json.format(encode_lenient(value), indent=2).decode("ascii")
+    data = encode_lenient(value)
+    try:
+        return msgspec.json.format(data, indent=2).decode("ascii")
+    except msgspec.DecodeError:  # it refuses the escape of a lone surrogate
+        import json
+
+        return json.dumps(json.loads(data), indent=2)
 
 
 def too_deep(data: bytes) -> bool:
@@ -168,8 +175,8 @@ def decode_marking(data: bytes, *, mark: bool = False) -> Any:
     def members(pairs: list[tuple[str, Any]]) -> Any:
         found = dict(pairs)
         if len(found) != len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
+            counts = Counter([name for name, _ in pairs])
+            twice = next(name for name, count in counts.items() if count > 1)
             return defect(f"the key {twice!r} stands twice in one object")
         return found
 
@@ -266,3 +273,9 @@ def array_items(data: bytes, key: str) -> list[tuple[int, int]] | None:
         position = start + len(raw)
         spans.append((start, position))
     return spans
+
+
+def schema_of(shape: Any) -> str:
+    """The JSON Schema of a type, as indented ASCII text."""
+    document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(shape)}
+    return encode_pretty(document) + "\n"

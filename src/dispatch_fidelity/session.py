@@ -7,14 +7,14 @@ import hashlib
 import inspect
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 from .audit import IMPLIED, PROOFS, assess, choose
-from .errors import AsyncToolError, RecordingError, SessionClosedError, UsageError
+from .errors import AsyncToolError, RecordingError, RunExistsError, UsageError
 from .evidence.canary import canary_tools
 from .evidence.manifest import RUN_ID, read_manifest
 from .evidence.sealing import new_nonce, seal_manifest
@@ -90,11 +90,16 @@ class AuditSession:
         self._durability = durability if isinstance(durability, str) else dict(durability)
         self._tools = collect_tools(tools, schema)
         self._offered = [*self._tools]
+        self._has_canaries = with_canary
         if with_canary:
             self._add_canaries()
+        self._runnable = _runnable(self._tools)
         self._assessment: Assessment | None = None
+        self.log_path = log_path(self._folder, self.run_id, "main")
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self.log_path.exists():
+                raise RunExistsError(self.run_id, str(self._folder))
             self.manifest_path, digest = seal_manifest(
                 self._folder,
                 self.run_id,
@@ -114,7 +119,6 @@ class AuditSession:
             self._recorder = self._open_recorder(digest, attach=False)
         except OSError as problem:
             raise RecordingError(f"cannot write to {str(self._folder)!r}: {problem}") from problem
-        self.log_path = log_path(self._folder, self.run_id, "main")
 
     def _add_canaries(self) -> None:
         for name, fn in canary_tools(self._nonce).items():
@@ -147,6 +151,7 @@ class AuditSession:
             "_surface": self._surface,
             "_on_failure": self._on_failure,
             "_choices": self._choices,
+            "_has_canaries": self._has_canaries,
             "_nonce": self._nonce,
             "_key": self._key,
             "_hide": self._hide,
@@ -155,8 +160,8 @@ class AuditSession:
             "log_path": self.log_path.absolute(),
         }
         tools = {name: self._tools[name].fn for name in self._offered}
-        has_canaries = len(self._tools) > len(tools)
-        return _attached, (state, tools, has_canaries, self._recorder.manifest_digest)
+        schemas = {name: self._tools[name].stated for name in self._offered}
+        return _attached, (state, tools, schemas, self._recorder.manifest_digest)
 
     # -- what an agent sees ------------------------------------------------------------------------------
 
@@ -184,21 +189,18 @@ class AuditSession:
         AsyncToolError before anything is recorded when the tool is async, SessionClosedError after the end,
         RecordingError when the start cannot be recorded. KeyboardInterrupt and SystemExit are re-raised.
         """
-        entry = self._tools.get(tool)
-        if entry is None or type(args) is not dict:
-            rejected = self._unfit(entry, tool, args, agent_id, source_id)
+        run = self._runnable.get(tool)
+        if run is None or type(args) is not dict:
+            rejected = self._unfit(tool, args, agent_id, source_id)
             if rejected is not None:
                 return rejected
             args = dict(args or {})
-            entry = self._tools[tool]
-        if entry.is_async:
-            raise AsyncToolError(tool)
+            if run is None:
+                raise AsyncToolError(tool)
         recorder = self._recorder
-        if recorder.closed:
-            raise SessionClosedError(self.run_id)
-        ticket = recorder.start(tool, args, agent_id, source_id=source_id)
+        ticket = recorder.start(tool, args, agent_id, source_id)
         try:
-            value = entry.fn(**args)
+            value = run(**args)
             if type(value) is not str:
                 value = _finished(value, tool)
         except Exception as problem:
@@ -218,19 +220,14 @@ class AuditSession:
         source_id: str = "",
     ) -> str:
         """As ``call``, for async and sync tools; cancellation is recorded and re-raised."""
-        entry = self._tools.get(tool)
-        if entry is None or type(args) is not dict:
-            rejected = self._unfit(entry, tool, args, agent_id, source_id)
-            if rejected is not None:
-                return rejected
-            args = dict(args or {})
-            entry = self._tools[tool]
+        rejected = self._unfit(tool, args, agent_id, source_id)
+        if rejected is not None:
+            return rejected
+        args = dict(args or {})
         recorder = self._recorder
-        if recorder.closed:
-            raise SessionClosedError(self.run_id)
-        ticket = recorder.start(tool, args, agent_id, source_id=source_id)
+        ticket = recorder.start(tool, args, agent_id, source_id)
         try:
-            value = entry.fn(**args)
+            value = self._tools[tool].fn(**args)
             if inspect.isawaitable(value):
                 value = await value
             if inspect.isasyncgen(value):
@@ -244,9 +241,9 @@ class AuditSession:
         recorder.returned(ticket, value)
         return value if type(value) is str else as_text(value)
 
-    def _unfit(self, entry: Tool | None, tool: str, args: Any, agent_id: str, source_id: str) -> str | None:
+    def _unfit(self, tool: str, args: Any, agent_id: str, source_id: str) -> str | None:
         """The answer to a call that cannot run: an unknown tool, arguments that are no object; else None."""
-        if entry is None:
+        if tool not in self._tools:
             text = f"ERROR:unknown_tool:{tool}"
             self.reject(
                 tool, args, f"unknown tool {tool!r}", shown=text, agent_id=agent_id, source_id=source_id
@@ -272,8 +269,6 @@ class AuditSession:
         source_id: str = "",
     ) -> None:
         """Record a call that was asked for and never ran; ``kind`` is ``invalid`` or ``refused``."""
-        if self._recorder.closed:
-            raise SessionClosedError(self.run_id)
         given = dict(args) if isinstance(args, Mapping) else {} if args is None else {UNPARSED: args}
         ticket = self._recorder.start(tool, given, agent_id, source_id=source_id)
         self._recorder.not_executed(ticket, kind, reason, shown)
@@ -301,6 +296,7 @@ class AuditSession:
         else:
             entry = Tool(name or tool_name(target), target)
             known = self._tools.setdefault(entry.name, entry)
+            self._runnable = _runnable(self._tools)
             if known.fn is not target:
                 raise UsageError(f"another tool is called {entry.name!r}: give this one a name of its own")
         wrapper = self._wrap_async(entry) if is_async(entry.fn) else self._wrap_sync(entry)
@@ -311,8 +307,6 @@ class AuditSession:
         return self.wrap(fn)  # type: ignore[return-value] # a wrapper is called exactly like what it wraps
 
     def _begin(self, entry: Tool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Started:
-        if self._recorder.closed:
-            raise SessionClosedError(self.run_id)
         return self._recorder.start(entry.name, entry.named(args, kwargs))
 
     def _wrap_sync(self, entry: Tool) -> Callable[..., Any]:
@@ -335,20 +329,31 @@ class AuditSession:
     def _wrap_async(self, entry: Tool) -> Callable[..., Any]:
         if inspect.isasyncgenfunction(entry.fn):
 
-            async def stream(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+            async def stream(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
                 ticket = self._begin(entry, args, kwargs)
                 items: list[Any] = []
                 try:
-                    async for item in entry.fn(*args, **kwargs):
+                    generator = entry.fn(*args, **kwargs)
+                    item = await generator.asend(None)
+                    while True:
                         items.append(snapshot(item))
-                        yield item
+                        try:
+                            sent = yield item
+                        except GeneratorExit:
+                            await generator.aclose()
+                            raise
+                        except BaseException as problem:
+                            item = await generator.athrow(problem)
+                        else:
+                            item = await generator.asend(sent)
+                except StopAsyncIteration:
+                    self._recorder.returned(ticket, items)
                 except GeneratorExit:
                     self._recorder.returned(ticket, items)
                     raise
                 except BaseException as problem:
                     self._ended_by(ticket, problem)
                     raise
-                self._recorder.returned(ticket, items)
 
             return stream
 
@@ -367,12 +372,12 @@ class AuditSession:
         self._recorder.returned(ticket, result)
         return result
 
-    def _follow(self, generator: Iterator[Any], ticket: Started) -> Iterator[Any]:
+    def _follow(
+        self, generator: Generator[Any, Any, Any], ticket: Started
+    ) -> Generator[Any, Any, Any]:
         items: list[Any] = []
         try:
-            for item in generator:
-                items.append(snapshot(item))
-                yield item
+            value = yield from _Noted(generator, items)
         except GeneratorExit:
             self._recorder.returned(ticket, items)
             raise
@@ -380,6 +385,7 @@ class AuditSession:
             self._ended_by(ticket, problem)
             raise
         self._recorder.returned(ticket, items)
+        return value
 
     def _ended_by(self, ticket: Started, problem: BaseException) -> None:
         if isinstance(problem, Exception):
@@ -467,17 +473,54 @@ class AuditSession:
         return render_assessment(self._judged())
 
 
-def _attached(state: dict[str, Any], tools: dict[str, Any], has_canaries: bool, digest: str) -> AuditSession:
+_recorders: dict[Path, Recorder] = {}  # of runs that this process was handed: all copies of a session share one
+
+
+def _attached(
+    state: dict[str, Any], tools: dict[str, Any], schemas: dict[str, Any], digest: str
+) -> AuditSession:
     session = AuditSession.__new__(AuditSession)
     session.__dict__.update(state)
-    session._tools = collect_tools(tools)
+    session._tools = collect_tools(tools, schemas)
     session._offered = [*session._tools]
-    if has_canaries:
+    if session._has_canaries:
         session._add_canaries()
+    session._runnable = _runnable(session._tools)
     session._assessment = None
-    session._recorder = session._open_recorder(digest, attach=True)
-    session._recorder.close_at_exit()
+    recorder = _recorders.get(session.log_path)
+    if recorder is None or recorder.closed:
+        recorder = _recorders[session.log_path] = session._open_recorder(digest, attach=True)
+    session._recorder = recorder
     return session
+
+
+class _Noted(Generator[Any, Any, Any]):
+    """A tool's generator, passed through; what it yields is noted as it passes."""
+
+    def __init__(self, generator: Generator[Any, Any, Any], items: list[Any]) -> None:
+        self._generator = generator
+        self._items = items
+
+    def send(self, value: Any) -> Any:
+        """The next item, as the generator answers."""
+        return self._note(self._generator.send(value))
+
+    def throw(self, *problem: Any) -> Any:
+        """The next item, as the generator answers to an exception."""
+        return self._note(self._generator.throw(*problem))
+
+    def close(self) -> None:
+        """Close the generator."""
+        self._generator.close()
+
+    def _note(self, item: Any) -> Any:
+        self._items.append(snapshot(item))
+        return item
+
+
+def _runnable(tools: Mapping[str, Tool]) -> dict[str, Callable[..., Any]]:
+    """The tools that the synchronous route can run."""
+    return {name: tool.fn for name, tool in tools.items() if not tool.is_async}
 
 
 def _checked_run_id(run_id: str | None) -> str:
@@ -517,7 +560,7 @@ def as_text(value: Any) -> str:
 
 def _message(problem: BaseException) -> str:
     try:
-        return str(problem)
+        return str.__str__(str(problem))
     except Exception:
         return ""
 

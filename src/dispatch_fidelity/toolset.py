@@ -28,7 +28,7 @@ _TYPES = {
 class Tool:
     """One callable under a name, with the order and the defaults of its parameters."""
 
-    __slots__ = ("description", "fn", "is_async", "name", "positional", "schema", "spec")
+    __slots__ = ("description", "fn", "is_async", "name", "positional", "schema", "spec", "stated")
 
     def __init__(self, name: str, fn: Callable[..., Any], schema: Mapping[str, Any] | None = None) -> None:
         if not callable(fn):
@@ -41,6 +41,7 @@ class Tool:
         stated = schema or _attached_schema(fn)
         self.positional = _positional(signature)
         self.spec = spec_from_schema(stated) if stated is not None else spec_from_signature(signature)
+        self.stated = schema
         self.schema = dict(stated) if stated is not None and "properties" in stated else None
 
     def parameters(self) -> dict[str, Any]:
@@ -68,8 +69,9 @@ def collect_tools(tools: Any, schemas: Mapping[str, Any] | None = None) -> dict[
     elif isinstance(tools, Iterable) and not isinstance(tools, (str, bytes)):
         pairs = ((tool_name(fn), fn) for fn in tools)
     else:
-        pairs = ((name, getattr(tools, name)) for name in dir(tools) if not name.startswith("_"))
-        pairs = [(name, fn) for name, fn in pairs if callable(fn)]
+        names = [name for name in dir(tools) if not name.startswith("_")]
+        names = [name for name in names if not isinstance(getattr(type(tools), name, None), property)]
+        pairs = [(name, fn) for name in names if callable(fn := getattr(tools, name))]
     found: dict[str, Tool] = {}
     for name, fn in pairs:
         if name.startswith("_"):

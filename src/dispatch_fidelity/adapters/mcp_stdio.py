@@ -44,7 +44,6 @@ NOT_FOUND, NOT_STARTABLE, FAILED = 127, 126, 70
 CLIENT_IN, CLIENT_OUT = 0, 1
 LF = 0x0A
 CHUNK = 1 << 16
-RECORD_FIRST = 1 << 20
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -165,32 +164,28 @@ def _refusal(message_id: Any, text: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": message_id, "error": {"code": REFUSED_CODE, "message": text}}
 
 
-Id = tuple[type, Any]
-"""A JSON-RPC id as a key that tells 1, 1.0 and "1" apart."""
-
-NO_ID = (type(Ellipsis), ...)
-_ID_TYPES = frozenset({int, str, float, type(None)})
+NO_ID = ("no id",)
+_ID_TYPES = frozenset({str, float, type(None)})
 
 
-def _id(message: dict[str, Any], name: str = "id") -> Id:
+def _id(message: dict[str, Any], name: str = "id") -> Any:
+    """A JSON-RPC id as a key that tells 1, 1.0 and "1" apart."""
     value = message.get(name, ...)
     kind = type(value)
+    if kind is int:
+        return value
     return (kind, value) if kind in _ID_TYPES else NO_ID
 
 
-def _id_text(message_id: Id) -> str:
-    kind, value = message_id
-    if kind is int:
-        return str(value)
-    return "" if message_id is NO_ID else jsonio.encode_lenient(value).decode("ascii")
+def _id_text(message_id: Any) -> str:
+    """The JSON text of an id, for the record."""
+    if type(message_id) is int:
+        return str(message_id)
+    return "" if message_id is NO_ID else jsonio.encode_lenient(message_id[1]).decode("ascii")
 
 
-class Call(NamedTuple):
-    """A call that was forwarded and has no end yet."""
-
-    id: Id
-    ticket: Started
-    params: dict[str, Any]
+Call = tuple[Started, dict[str, Any]]
+"""A call that was forwarded and has no end yet: its ticket and the parameters of its request."""
 
 
 class Conversation:
@@ -200,7 +195,7 @@ class Conversation:
         self._recorder = recorder
         self._refuses = refuses
         self._agent = "mcp-client"
-        self._open: dict[Id, list[Call]] = {}
+        self._open: dict[Any, Call | list[Call]] = {}
         self._interrupted: list[tuple[Any, Call]] = []
         self._told = False
 
@@ -210,6 +205,9 @@ class Conversation:
         """The part of some whole lines that the server may read, and what the client is answered instead."""
         if not _may_call(block):
             return block, b""
+        if block.find(b"\n") == len(block) - 1:
+            answer = self._request(block)
+            return (block, b"") if answer is None else (b"", answer)
         lines = block.split(b"\n")
         kept: list[bytes] = []
         answers = b""
@@ -235,7 +233,7 @@ class Conversation:
             suspect = b"tools/call" in line or (b"\\" in line and line.lstrip()[:1] in (b"{", b"["))
             passes = not suspect or self._gap("a line that may hold a call could not be read")
             return None if passes else b""
-        started: list[Call] = []
+        started: list[tuple[Any, Call]] = []
         try:
             if type(message) is dict:
                 self._take(message, started)
@@ -245,34 +243,35 @@ class Conversation:
                         self._take(item, started)
         except RecordingError as problem:
             return self._refuse(message, started, str(problem))
-        for call in started:
-            if call.id is not NO_ID:
-                self._open.setdefault(call.id, []).append(call)
+        for message_id, call in started:
+            if message_id in self._open:
+                self._push(message_id, call)
+            elif message_id is not NO_ID:
+                self._open[message_id] = call
         return None
 
-    def _take(self, message: dict[str, Any], started: list[Call]) -> None:
+    def _take(self, message: dict[str, Any], started: list[tuple[Any, Call]]) -> None:
         """One message of the client; RecordingError when it is a call whose start cannot be recorded."""
         method = message.get("method")
         if method == CALL or (type(method) is Ambiguous and CALL in method.values):
-            started.append(self._start(_id(message), _object(message.get("params"))))
+            message_id = _id(message)
+            started.append((message_id, self._start(message_id, _object(message.get("params")))))
         elif method == CANCELLED:
             call = self._pop(_id(_object(message.get("params")), "requestId"))
             if call is not None:
-                self._recorder.aborted(call.ticket, "Cancelled")
+                self._recorder.aborted(call[0], "Cancelled")
         elif method == "initialize":
             info = _object(_object(message.get("params")).get("clientInfo"))
             self._agent = _word(info.get("name"), self._agent)
 
-    def _start(self, message_id: Id, params: dict[str, Any]) -> Call:
+    def _start(self, message_id: Any, params: dict[str, Any]) -> Call:
         if "requestState" in params or "inputResponses" in params:
             ticket = self._resume(params)
             if ticket is not None:
-                return Call(message_id, ticket, params)
+                return ticket, params
         args = params.get("arguments")
-        if args is None:
-            args = {}
-        elif type(args) is not dict:
-            args = NoObject(args)
+        if type(args) is not dict:
+            args = {} if args is None else NoObject(args)
         agent = self._agent
         if "_meta" in params:
             info = _object(_object(params["_meta"]).get(CLIENT_INFO))
@@ -282,23 +281,23 @@ class Conversation:
         if not self._told and (ticket.stream is None or ticket.stream.id != "main"):
             self._told = True
             say("the record could not be written in full; calls go on, and this run cannot pass")
-        return Call(message_id, ticket, params)
+        return ticket, params
 
     def _resume(self, params: dict[str, Any]) -> Started | None:
         """The ticket of the call that waits for this input: its retry is the same execution."""
         wanted = [params.get(name) for name in ("requestState", "name", "arguments")]
-        for place, (state, call) in enumerate(self._interrupted):
-            if [state, call.params.get("name"), call.params.get("arguments")] == wanted:
+        for place, (state, (ticket, before)) in enumerate(self._interrupted):
+            if [state, before.get("name"), before.get("arguments")] == wanted:
                 del self._interrupted[place]
-                return call.ticket
+                return ticket
         return None
 
-    def _refuse(self, message: Any, started: list[Call], problem: str) -> bytes:
+    def _refuse(self, message: Any, started: list[tuple[Any, Call]], problem: str) -> bytes:
         """The answer to a call that was not made; a batch that holds one is refused as a whole."""
         text = f"refused: the call cannot be recorded, so it was not made ({problem})"
         say(text)
-        for call in started:
-            self._recorder.not_executed(call.ticket, "refused", text)
+        for _, (ticket, _) in started:
+            self._recorder.not_executed(ticket, "refused", text)
         asked = [message] if type(message) is dict else message
         answers = [
             _refusal(_last(item["id"]), text)
@@ -349,19 +348,19 @@ class Conversation:
         error = message.get("error")
         failed = error is not None or not has_result
         message_id = _id(message)
-        if failed and message_id[1] is None:
+        if failed and message.get("id") is None:
             return  # about a message the server could not read: whose end it is cannot be told
         call = self._pop(message_id)
         if call is None:
             return
+        ticket = call[0]
         if failed:
-            self._failed(call.ticket, error)
+            self._failed(ticket, error)
         else:
             self._ended(call, message["result"])
-        stream = call.ticket.stream
-        if stream is not None and stream.fault is not None and not self._told:
+        if not self._told and ticket.stream is not None and ticket.stream.fault is not None:
             self._told = True
-            say(f"the end of a call could not be recorded ({stream.fault})")
+            say(f"the end of a call could not be recorded ({ticket.stream.fault})")
 
     def _failed(self, ticket: Started, error: Any) -> None:
         found = _object(error)
@@ -382,33 +381,42 @@ class Conversation:
         2. ``isError`` is a failure, whatever the text says.
         3. Text alone is what the model is shown; anything richer is stored whole.
         """
-        recorder = self._recorder
+        recorder, ticket = self._recorder, call[0]
         if type(result) is not dict:
-            recorder.returned(call.ticket, result)
+            recorder.returned(ticket, result)
             return
-        kind = result.get("resultType", "complete")
+        kind = result.get("resultType")
         if kind == "input_required":
             self._interrupted.append((result.get("requestState"), call))
             return
-        if kind != "complete" or type(result.get("task")) is dict:
+        if kind not in (None, "complete") or type(result.get("task")) is dict:
             return
         texts = _texts(result)
         if result.get("isError") is True:
             shown = _some_text(result) if texts is None else "\n".join(texts)
-            recorder.raised(call.ticket, "isError", shown)
+            recorder.raised(ticket, "isError", shown)
         elif texts is None or "structuredContent" in result:
-            recorder.returned(call.ticket, result)
+            recorder.returned(ticket, result)
         else:
-            recorder.returned(call.ticket, texts[0] if len(texts) == 1 else "\n".join(texts))
+            recorder.returned(ticket, texts[0] if len(texts) == 1 else "\n".join(texts))
 
-    def _pop(self, message_id: Id) -> Call | None:
+    def _push(self, message_id: Any, call: Call) -> None:
+        """Queue a call behind open ones of the same id."""
+        calls = self._open[message_id]
+        if isinstance(calls, list):
+            calls.append(call)
+        else:
+            self._open[message_id] = [calls, call]
+
+    def _pop(self, message_id: Any) -> Call | None:
         """The oldest open call of an id."""
-        calls = self._open.get(message_id)
-        if calls is None:
-            return None
-        if len(calls) == 1:
-            del self._open[message_id]
-        return calls.pop(0)
+        calls = self._open.pop(message_id, None)
+        if not isinstance(calls, list):
+            return calls
+        call = calls.pop(0)
+        if calls:
+            self._open[message_id] = calls
+        return call
 
 
 # -- bytes ---------------------------------------------------------------------------------------------------
@@ -470,6 +478,7 @@ class Relay:
         except OSError as problem:
             say(f"cannot start {self._argv[0]!r}: {problem.strerror}")
             return NOT_FOUND if isinstance(problem, FileNotFoundError) else NOT_STARTABLE
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         assert server.stdin is not None
         assert server.stdout is not None
         self._server_in = os.dup(server.stdin.fileno())
@@ -648,15 +657,13 @@ class Relay:
             if data is not None:
                 self._end_of_server()
             return False
-        lines = self._whole_lines(data)
-        # Ends stand before whatever follows from them; only a very long line goes first.
-        if lines and len(lines) <= RECORD_FIRST:
-            self._conversation.answers(lines)
-            lines = b""
         self._inside_line = data[-1] != LF
         self._send_to_client(data)
         if self._refusals:
             self._send_refusals()
+        # Right after it has passed, and before the client is read again: no start that follows from an end
+        # stands before it.
+        lines = self._whole_lines(data)
         if lines:
             self._conversation.answers(lines)
         return True

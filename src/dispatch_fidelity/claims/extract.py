@@ -12,6 +12,7 @@ from ..model.claim import Claim, Extraction, Unreadable
 from .block import Block, find_blocks
 
 _ARGS = ("args", "arguments", "input", "parameters")
+_NAMES = ("tool", "name")
 _RESULT = ("result", "output", "content")
 _PLACEHOLDER = re.compile(r"\s*(?:<[^<>]*>|\.\.\.|…|\{[^{}]*\}|\[[^\[\]]*\])\s*")
 _TEMPLATE_NAME = re.compile(r"(?:YOUR_)?(?:TOOL|FUNCTION)(?:_?NAME)?|(?:tool|function)_?name", re.IGNORECASE)
@@ -71,19 +72,14 @@ def _claim(item: Any, span: tuple[int, int], marked: bool) -> Claim | str:
     """One item as a claim; a text says why it is none."""
     if type(item) is not dict:
         return item.reason if isinstance(item, Defect) else f"an item that is no object: {str(item)[:60]!r}"
-    tool = item.get("tool")
-    if tool is None:
-        tool = item.get("name")
+    tool = next((item[name] for name in _NAMES if item.get(name) is not None), None)
     if type(tool) is not str or not tool:
         return "an item that names no tool"
     args: Any = item.get("args", UNSET)
     if args is UNSET:
         args = next((item[name] for name in _ARGS if name in item), None)
     if type(args) is str:
-        try:
-            args = decode(args.encode()) if args.strip() else {}
-        except (JSONError, UnicodeEncodeError):
-            return "arguments that are a text and no JSON object"
+        args = _from_text(args)
     if args is None:
         args = {}
     if type(args) is not dict:
@@ -94,6 +90,14 @@ def _claim(item: Any, span: tuple[int, int], marked: bool) -> Claim | str:
     if marked and holds_defect([args, result, tool]):
         return "an item in which strict JSON is violated"
     return Claim(tool, args, result, item.get("error", UNSET), item.get("status", UNSET), span=span)
+
+
+def _from_text(text: str) -> Any:
+    """Arguments that are given as a JSON text, the way tool calls carry them; a Defect where they do not parse."""
+    try:
+        return decode(text.encode()) if text.strip() else {}
+    except (JSONError, UnicodeEncodeError):
+        return Defect("arguments that are a text and no JSON object")
 
 
 def _identity(claim: Claim) -> str:

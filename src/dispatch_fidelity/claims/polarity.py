@@ -6,7 +6,6 @@ from typing import Any
 
 from ..jsonio import UNSET, encode_lenient
 from ..model.claim import Claim, Polarity
-from .acknowledgement import acknowledges_failure
 
 _NOTHING = frozenset({"", "none", "null", "false", "no", "n/a", "-", "nil", "no error", "0"})
 _SUCCESS = frozenset(
@@ -43,3 +42,17 @@ def _acknowledges(result: Any) -> bool:
             return True
         return acknowledges_failure(encode_lenient(result).decode("ascii"))
     return isinstance(result, list) and acknowledges_failure(encode_lenient(result).decode("ascii"))
+
+
+def acknowledges_failure(text: str) -> bool:
+    """``acknowledgement.acknowledges_failure``; the lexicon is loaded when the first text asks for it."""
+    from . import acknowledgement
+
+    return acknowledgement.acknowledges_failure(text)
+
+
+def speaks_of_failure(text: str) -> bool:
+    """``acknowledgement.speaks_of_failure``, loaded likewise."""
+    from . import acknowledgement
+
+    return acknowledgement.speaks_of_failure(text)

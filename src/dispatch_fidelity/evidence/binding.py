@@ -9,7 +9,7 @@ from ..errors import UsageError
 from ..model.assessment import Binding, Check
 from ..model.execution import Execution
 from ..model.run import DamageKind, Manifest, Record
-from .canary import CANARY_TOOLS, CHECKSUM, PROBE, checksum, commitment
+from .canary import CANARY_TOOLS, CHECKSUM, checksum, commitment, receipt_hex
 
 _UNREAD = frozenset({DamageKind.EMPTY, DamageKind.TORN, DamageKind.UNREADABLE})
 _NOT_THERE = frozenset(
@@ -134,17 +134,19 @@ def _receipts(manifest: Manifest, record: Record, pattern: Pattern | None, found
     sources = [
         e for e in record.executions if e.succeeded and (pattern is not None or e.tool in CANARY_TOOLS)
     ]
-    probe = pattern or PROBE
     for execution in sources:
         text = execution.result
         if not isinstance(text, str) or (pattern is None and execution.tool != "canary_probe"):
             continue
-        match = probe.search(text)
-        if match is None:
+        if pattern is None:
+            nonce = receipt_hex(text)
+        else:
+            match = pattern.search(text)
+            nonce = None if match is None else match.group(1) or ""
+        if nonce is None:
             if pattern is None:
                 found.fail("B3", f"{_call(execution)} returned no receipt")
             continue
-        nonce = match.group(1) or ""
         if commitment(nonce) == manifest.nonce_sha256:
             shown = nonce
         else:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from typing import Any
 
 from ..model.score import CANARY_TOOLS
 
-__all__ = ["CANARY_TOOLS", "CHECKSUM", "PROBE", "canary_tools", "checksum", "commitment", "receipt_hex"]
+__all__ = ["CANARY_TOOLS", "CHECKSUM", "canary_tools", "checksum", "commitment", "receipt_hex"]
 
-PROBE = re.compile(r"CANARY\[[^\]]*\]:([0-9a-fA-F]+)")
+_HEX = re.compile(r"[0-9a-fA-F]+")
 CHECKSUM = re.compile(r"CHECKSUM:([0-9a-fA-F]{64})")
 
 
@@ -30,10 +29,11 @@ def checksum(nonce: str, payload: str) -> str:
     return f"CHECKSUM:{digest}"
 
 
-def receipt_hex(result: Any) -> str | None:
-    """The hex of a probe receipt; None where the text holds none."""
-    match = PROBE.search(result) if isinstance(result, str) else None
-    return match.group(1) if match else None
+def receipt_hex(text: str) -> str | None:
+    """The hex of a probe receipt; None where the text holds none. The label, which the agent chose, may hold anything."""
+    end = text.rfind("]:")
+    match = _HEX.match(text, end + 2) if 0 <= text.find("CANARY[") < end else None
+    return match.group() if match else None
 
 
 def canary_tools(nonce: str) -> dict[str, Callable[..., str]]:

@@ -52,7 +52,7 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
 
 
 def parse_manifest(data: bytes, file_name: str = "") -> Manifest:
-    """The manifest in the bytes of a file; InvalidInputError (65) when they are none."""
+    """The manifest in the bytes of a file; InvalidInputError (65) when they are none. A BOM is no part of it."""
     text = data[len(_BOM) :] if data.startswith(_BOM) else data
     try:
         value = decode(text)
@@ -73,7 +73,7 @@ def parse_manifest(data: bytes, file_name: str = "") -> Manifest:
         version=version,
         run_id=found.run_id,
         nonce_sha256=found.nonce_sha256,
-        digest=hashlib.sha256(data).hexdigest(),
+        digest=hashlib.sha256(text).hexdigest(),
         file_name=file_name,
         task_id=found.task_id,
         system=found.system if isinstance(found.system, dict) else {},

@@ -57,6 +57,11 @@ class StreamReading:
         return State.CLEAN
 
 
+def is_linked(event: Event, link_before: str) -> bool:
+    """Whether a record names the bytes of the record before it."""
+    return event.prev == link_before
+
+
 class Lifecycle:
     """Reads the events of one log-2 stream in order."""
 
@@ -113,14 +118,14 @@ class Lifecycle:
             reading.defect(DamageKind.NUMBER, f"record number {event.n} where {self._n} was due", self._line)
         self._n = event.n + 1
         self._knows_number = True
-        if self._prev is not None and event.prev != self._prev:
+        if self._prev is not None and not is_linked(event, self._prev):
             reading.defect(
                 DamageKind.CHAIN, "the link to the record before does not fit its bytes", self._line
             )
         self._prev = link(line)
         # 4. What happened.
         if reading.close is not None:
-            reading.defect(DamageKind.STRAY, f"a {event.type} record after the close record", self._line)
+            self._stray(event)
         if event.type == STARTED:
             self._start(event)
         elif event.type in TERMINAL:
@@ -130,6 +135,9 @@ class Lifecycle:
         elif event.type == "gap":
             reading.defect(DamageKind.GAP, f"not everything was recorded: {event.reason}", self._line)
         reading.events += 1
+
+    def _stray(self, event: Event) -> None:
+        self.reading.defect(DamageKind.STRAY, f"a {event.type} record after the close record", self._line)
 
     def _start(self, event: Event) -> None:
         if event.call in self._open or event.call in self._ended:

@@ -25,7 +25,7 @@ def merge(
     elif version == 1 and not any(reading.executions for reading in readings):
         damage.append(Damage(DamageKind.EMPTY, "the log holds no call"))
     if version == 2:
-        damage += _missing(readings, listed)
+        damage += _missing(readings, listed, unread=bool(listing))
         damage += _foreign(readings, run_id)
     executions: list[Execution] = []
     streams: list[Stream] = []
@@ -60,8 +60,13 @@ def merge(
     )
 
 
-def _missing(readings: list[StreamReading], listed: tuple[str, ...] | None) -> list[Damage]:
-    """Streams that the list or the first stream's close record names and that are not there, or the reverse."""
+def _missing(
+    readings: list[StreamReading], listed: tuple[str, ...] | None, *, unread: bool
+) -> list[Damage]:
+    """Streams that the list or the first stream's close record names and that are not there, or the reverse.
+
+    A list that cannot be read whole (``unread``) accuses no stream of not being on it.
+    """
     present = {reading.stream for reading in readings}
     closed = next((reading.close for reading in readings if reading.stream == "main" and reading.close), None)
     named = dict.fromkeys([*(listed or ()), *(closed.streams if closed else ()), "main"])
@@ -71,11 +76,12 @@ def _missing(readings: list[StreamReading], listed: tuple[str, ...] | None) -> l
         if name not in present
     ]
     known = set(named)
-    found += [
-        Damage(DamageKind.STRAY, "this stream is on no list", reading.stream)
-        for reading in readings
-        if reading.version == 2 and reading.stream not in known
-    ]
+    if not unread:
+        found += [
+            Damage(DamageKind.STRAY, "this stream is on no list", reading.stream)
+            for reading in readings
+            if reading.version == 2 and reading.stream not in known
+        ]
     if closed is not None:
         found += [
             Damage(DamageKind.STRAY, "this stream was opened after the run was closed", name)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import InvalidInputError, JSONError, MissingInputError
+from ..errors import InvalidInputError, JSONError, MissingInputError, UsageError
 from ..jsonio import LIMITS, collector_paused, decode, typed_decoder
 from ..model.run import Damage, DamageKind, Record
 from .events import Event
@@ -40,6 +40,8 @@ def load_log(path: PathLike | Iterable[PathLike]) -> Record:
     opened and InvalidInputError (65) when one is no log at all.
     """
     named = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if not named:
+        raise UsageError("no log was named: load_log takes the path of a log file, or several")
     with collector_paused():
         first = Path(named[0])
         readings = [read_stream(Path(item)) for item in named]

@@ -12,11 +12,13 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..errors import RecordingError, RunExistsError
+from ..errors import RecordingError, RunExistsError, SessionClosedError
 from ..jsonio import encode
 from .chain import first_link
 from .paths import listed_streams, log_path
@@ -51,6 +53,7 @@ class _Stream:
         "prev",
         "sync_lock",
         "synced",
+        "write",
     )
 
     def __init__(self, path: Path, run_id: str, stream: str, manifest_digest: str) -> None:
@@ -67,28 +70,47 @@ class _Stream:
         self.sync_lock = threading.Lock()
         self.synced = 0
         self.n = 0
-        self.calls = 0
+        self.calls = count()
         self.ended = 0
         self.fault: BaseException | None = None
+        self.write: Callable[[int, bytes], int] = _write
         self.prefix = f'{{"v":2,"run":"{run_id}","stream":"{stream}","n":'
         self.prev = first_link(run_id, stream, manifest_digest)
-        self.append(
-            f'"type":"open","wall":{_now() // 1000},"mono":{_tick() // 1000},"manifest":"{manifest_digest}"'
-        )
+        self.put('"type":"open"', f'"manifest":"{manifest_digest}"')
         self.sync(self.n)
         sync_folder(path.parent)
 
-    def append(self, members: str) -> None:
-        """Write one record; the caller holds the lock. A short write is a failed one."""
-        line = f'{self.prefix}{self.n},"prev":"{self.prev}",{members}}}'.encode("ascii")
+    def put(self, head: str, tail: str, *, seal: bool = False) -> int:
+        """Put one record on file with one write, and return how many there are.
+
+        Whatever goes wrong here, a short write and an interrupt included, poisons the stream: what is on
+        file is then unknown, and a record behind it would break the chain of an honest run.
+        """
+        lock = self.lock
+        if not lock.acquire(False):
+            if self.write is _write:
+                self.write = _write_holding_the_interpreter()
+            lock.acquire()
         try:
-            if _write(self.fd, line + b"\n") != len(line) + 1:
-                raise _short(self)
-        except OSError as problem:
-            self.fault = problem
+            if self.fault is not None:
+                raise RecordingError(str(self.fault))
+            number = self.n
+            line = (
+                f'{self.prefix}{number},"prev":"{self.prev}",{head},'
+                f'"wall":{_now() // 1000},"mono":{_tick() // 1000},{tail}}}'
+            ).encode()
+            if seal:
+                line = b'%b,"digest":"%b"}' % (line[:-1], _sha256(line[:-1]).hexdigest().encode())
+            if self.write(self.fd, line + b"\n") != len(line) + 1:
+                raise OSError("short write: the disk is full or a limit was reached")
+            self.prev = _sha256(line).hexdigest()
+            self.n = number = number + 1
+            return number
+        except BaseException as problem:
+            self.fault = self.fault or problem
             raise
-        self.n += 1
-        self.prev = _sha256(line).hexdigest()
+        finally:
+            lock.release()
 
     def release(self) -> None:
         """Give the file back; nothing can be written any more."""
@@ -107,21 +129,43 @@ class _Stream:
             try:
                 os.fdatasync(self.fd)
             except OSError as problem:
-                self.fault = problem
+                self.fault = self.fault or problem
                 raise
             self.synced = reached
 
 
-class Started:
-    """The ticket of a call whose start is on file."""
+@lru_cache(maxsize=1)
+def _write_holding_the_interpreter() -> Callable[[int, bytes], int]:
+    """``write`` for threads that contend for a stream: it keeps the interpreter lock for the microsecond it takes.
 
-    __slots__ = ("call", "done", "durable", "stream")
+    ``os.write`` gives the interpreter to another thread, which then only waits for the stream's lock: four
+    fifths of the time of 16 threads went there (docs/adr/0003).
+    """
+    try:
+        import ctypes
 
-    def __init__(self, stream: _Stream | None, call: str, durable: bool) -> None:
-        self.stream = stream
-        self.call = call
-        self.durable = durable
-        self.done = False
+        write = ctypes.PyDLL(None, use_errno=True).write
+    except (ImportError, OSError, AttributeError):
+        return _write
+    write.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
+    write.restype = ctypes.c_ssize_t
+
+    def held(fd: int, data: bytes) -> int:
+        written = int(write(fd, data, len(data)))
+        if written < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        return written
+
+    return held
+
+
+class Started(NamedTuple):
+    """The ticket of a call whose start is on file; ``stream`` is None where it could not be put there."""
+
+    stream: _Stream | None
+    call: str
+    durable: bool
 
 
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
@@ -173,7 +217,7 @@ class Recorder:
         self._lost = False
         self._reopened = False
         self.closed = False
-        self._heads: dict[tuple[str, str], str] = {}
+        self._heads: dict[tuple[str, str], tuple[str, bool]] = {}
         if not attach:
             self._stream = self._open_stream()
         _recorders.add(self)
@@ -208,6 +252,8 @@ class Recorder:
 
     def _current(self) -> _Stream:
         """The stream to write to; raises RecordingError when nothing can be recorded."""
+        if self.closed:
+            raise SessionClosedError(self.run_id)
         stream = self._stream
         if stream is not None and stream.fault is None:
             return stream
@@ -235,20 +281,13 @@ class Recorder:
             self._stream = None
             try:
                 opened = self._open_stream()
-                with opened.lock:
-                    opened.append(self._gap_members(f"stream {self._retired[-1].id} failed: {fault}"))
+                opened.put('"type":"gap"', f'"reason":{encode_value(f"stream {self._retired[-1].id} failed: {fault}")}')
             except OSError as problem:
                 raise RecordingError(
                     f"run {self.run_id!r}: the record cannot be written: {problem}"
                 ) from problem
             self._stream = opened
             return opened
-
-    @staticmethod
-    def _gap_members(reason: str) -> str:
-        return (
-            f'"type":"gap","wall":{_now() // 1000},"mono":{_tick() // 1000},"reason":{encode_value(reason)}'
-        )
 
     def close_at_exit(self) -> None:
         """Close this process's stream when it ends, also under multiprocessing, which skips atexit."""
@@ -274,9 +313,9 @@ class Recorder:
         tool: str,
         args: Any,
         agent: str = "agent",
+        source_id: str = "",
         *,
         attempt: int = 1,
-        source_id: str = "",
         parent: str = "",
     ) -> Started:
         """Put the start of a call on file and return its ticket.
@@ -284,34 +323,19 @@ class Recorder:
         Raises RecordingError when that cannot be done and the run refuses (``on_failure="refuse"``); under
         ``"continue"`` the ticket is empty and the run can no longer pass.
         """
-        head = self._heads.get((tool, agent)) or self._head(tool, agent)
-        stored = encode_value(args) if self._redact is None else self._hidden(args)
+        head, durable = self._heads.get((tool, agent)) or self._head(tool, agent)
+        tail = head + (encode_value(args) if self._redact is None else self._hidden(args))
         if attempt != 1 or source_id or parent:
-            head = _extras(attempt, source_id, parent) + head
-        durable = self._power or tool in self._power_tools
+            tail = _extras(attempt, source_id, parent) + tail
         try:
             stream = self._stream
             if stream is None or stream.fault is not None:
                 stream = self._current()
-            with stream.lock:
-                if stream.fault is not None:
-                    raise OSError(str(stream.fault))
-                number = stream.n
-                call = f"c{number}"
-                line = (
-                    f'{stream.prefix}{number},"prev":"{stream.prev}","type":"call.started","call":"{call}",'
-                    f'"wall":{_now() // 1000},"mono":{_tick() // 1000},{head}{stored}}}'
-                ).encode("ascii")
-                if _write(stream.fd, line + b"\n") != len(line) + 1:
-                    raise _short(stream)
-                stream.n = number + 1
-                stream.prev = _sha256(line).hexdigest()
-                stream.calls += 1
+            call = f"c{next(stream.calls)}"
+            reached = stream.put(f'"type":"call.started","call":"{call}"', tail)
             if durable:
-                stream.sync(number + 1)
+                stream.sync(reached)
         except (OSError, RecordingError) as problem:
-            if not isinstance(problem, RecordingError) and self._stream is not None:
-                self._stream.fault = self._stream.fault or problem
             if self._on_failure == "continue":
                 return self._start_after_fault(tool, args, agent, problem)
             if isinstance(problem, RecordingError):
@@ -319,15 +343,15 @@ class Recorder:
             raise RecordingError(
                 f"run {self.run_id!r}: the start of {tool!r} cannot be recorded ({problem}); the call was refused"
             ) from problem
-        return Started(stream, call, durable)
+        return _new_ticket(Started, (stream, call, durable))
 
-    def _head(self, tool: str, agent: str) -> str:
-        """The members of a start that are the same for every call of this tool by this agent."""
+    def _head(self, tool: str, agent: str) -> tuple[str, bool]:
+        """The members of a start that are the same for every call of this tool by this agent; is it synced?"""
         if len(self._heads) >= HEADS:
             self._heads.clear()
         head = f'"agent":{encode_value(agent)},"tool":{encode_value(tool)},"args":'
-        self._heads[tool, agent] = head
-        return head
+        found = self._heads[tool, agent] = (head, self._power or tool in self._power_tools)
+        return found
 
     def _hidden(self, value: Any) -> str:
         assert self._redact is not None
@@ -347,18 +371,13 @@ class Recorder:
 
     def returned(self, ticket: Started, result: Any) -> None:
         """Put the result of a call on file; a fault of the record never reaches the caller's path."""
-        stream = ticket.stream
-        if stream is None or stream is not self._stream:
-            if not self._writable(ticket):
-                return
-        elif ticket.done or stream.fault is not None:
-            return
         stored = encode_value(result) if self._redact is None else self._hidden(result)
         if len(stored) > INLINE_LIMIT:
             try:
                 stored = self._as_blob(stored, result, ticket.durable)
             except OSError as problem:
-                self._poison(ticket, problem)
+                if ticket.stream is not None:
+                    ticket.stream.fault = ticket.stream.fault or problem
                 return
         self._end(ticket, "call.returned", '"result":' + stored)
 
@@ -407,49 +426,26 @@ class Recorder:
         blob = tagged("blob", preview) | {"sha256": digest, "size": len(content), "media": media}
         return encode(blob).decode("ascii")
 
-    @staticmethod
-    def _writable(ticket: Started) -> bool:
-        stream = ticket.stream
-        return stream is not None and not ticket.done and stream.fault is None and stream.pid == os.getpid()
-
-    @staticmethod
-    def _poison(ticket: Started, problem: OSError) -> None:
-        """The effect has happened: the caller keeps its result, the stream is dead, the next call is refused."""
-        stream = ticket.stream
-        if stream is not None and stream.fault is None:
-            stream.fault = problem
-
     def _end(self, ticket: Started, kind: str, members: str) -> None:
-        stream = ticket.stream
-        if stream is None or (stream is not self._stream and not self._writable(ticket)):
+        """Put the end of a call on file. The effect has happened: a fault is kept for the next call to meet."""
+        stream, call, durable = ticket
+        if stream is None or stream.fault is not None:
+            return
+        if stream is not self._stream and stream.pid != os.getpid():
             return
         try:
-            with stream.lock:
-                if ticket.done or stream.fault is not None:
-                    return
-                ticket.done = True
-                number = stream.n
-                line = (
-                    f'{stream.prefix}{number},"prev":"{stream.prev}","type":"{kind}","call":"{ticket.call}",'
-                    f'"wall":{_now() // 1000},"mono":{_tick() // 1000},{members}}}'
-                ).encode("ascii")
-                if _write(stream.fd, line + b"\n") != len(line) + 1:
-                    raise _short(stream)
-                stream.n = number + 1
-                stream.prev = _sha256(line).hexdigest()
-                stream.ended += 1
-            if ticket.durable:
-                stream.sync(number + 1)
-        except OSError as problem:
-            self._poison(ticket, problem)
+            reached = stream.put(f'"type":"{kind}","call":"{call}"', members)
+            stream.ended += 1
+            if durable:
+                stream.sync(reached)
+        except (OSError, RecordingError):
+            return
 
     # -- end ---------------------------------------------------------------------------------------------
 
     def gap(self, reason: str) -> None:
         """Say that something of this run could not be recorded; the run can no longer pass."""
-        stream = self._current()
-        with stream.lock:
-            stream.append(self._gap_members(reason))
+        self._current().put('"type":"gap"', f'"reason":{encode_value(reason)}')
 
     def close(self) -> None:
         """Write the close record of this process's stream; a poisoned stream stays without one."""
@@ -459,21 +455,24 @@ class Recorder:
         stream = self._stream
         if stream is None or stream.fault is not None or stream.pid != os.getpid() or self._lost:
             return
-        with stream.lock:
-            names = listed_streams(self.folder, self.run_id) if stream.id == "main" else [stream.id]
-            members = (
-                f'"type":"close","wall":{_now() // 1000},"mono":{_tick() // 1000},"calls":{stream.calls},'
-                f'"ended":{stream.ended},"streams":{encode(names).decode("ascii")},"opening":"{self._opening}"'
+        names = listed_streams(self.folder, self.run_id) if stream.id == "main" else [stream.id]
+        calls = next(stream.calls)
+        try:
+            stream.sync(
+                stream.put(
+                    '"type":"close"',
+                    f'"calls":{calls},"ended":{stream.ended},"streams":{encode(names).decode("ascii")},'
+                    f'"opening":"{self._opening}"',
+                    seal=True,
+                )
             )
-            line = f'{stream.prefix}{stream.n},"prev":"{stream.prev}",{members}'
-            digest = _sha256(line.encode("ascii")).hexdigest()
-            try:
-                stream.append(f'{members},"digest":"{digest}"')
-                stream.sync(stream.n)
-            except OSError:
-                return
-        stream.fault = RecordingError("closed")
+        except (OSError, RecordingError):
+            return
+        stream.fault = SessionClosedError(self.run_id)
         stream.release()
+
+
+_new_ticket = tuple.__new__
 
 
 def _extras(attempt: int, source_id: str, parent: str) -> str:
@@ -483,12 +482,6 @@ def _extras(attempt: int, source_id: str, parent: str) -> str:
     if parent:
         members += f'"parent":{encode_value(parent)},'
     return members
-
-
-def _short(stream: _Stream) -> OSError:
-    """The error of a write that did not take the whole line; the stream is dead from here on."""
-    stream.fault = OSError("short write: the disk is full or a limit was reached")
-    return stream.fault
 
 
 def _error_members(error: str, message: str, shown: str | None) -> str:

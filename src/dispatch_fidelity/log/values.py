@@ -12,9 +12,11 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Collection
 from enum import Enum
+from functools import partial
 from typing import Any
 
-from ..jsonio import LIMITS, encode, plain_json
+from ..errors import JSONError
+from ..jsonio import LIMITS, decode, encode, plain_json
 
 TAG = "$df"
 UNPARSED = "$unparsed"
@@ -50,7 +52,8 @@ def is_plain(value: Any, depth: int = 0) -> bool:
     if kind in _FREE:
         return True
     if kind is int:
-        return -SAFE_INTEGER < value < SAFE_INTEGER
+        number: int = value
+        return -SAFE_INTEGER < number < SAFE_INTEGER
     if kind is list:
         return depth <= LIMITS.depth - 2 and all(is_plain(item, depth + 1) for item in value)
     if kind is float:
@@ -71,22 +74,25 @@ def encode_value(value: Any) -> str:
 
 def snapshot(value: Any) -> Any:
     """``value`` as plain JSON data that shares nothing with it; it never raises an Exception."""
-    return _snapshot(value, 0)
+    return _snapshot(value, ())
 
 
-def _snapshot(value: Any, depth: int) -> Any:
+Around = tuple[int, ...]  # the identities of the containers around a value, outermost first
+
+
+def _snapshot(value: Any, path: Around) -> Any:
     try:
-        return _known(value, depth)
+        return _known(value, path)
     except Exception:
         return opaque(value)
 
 
-def _known(value: Any, depth: int) -> Any:
+def _known(value: Any, path: Around) -> Any:
     kind = type(value)
     if value is None or kind is bool:
         return value
     if isinstance(value, Enum):
-        return _snapshot(value.value, depth)
+        return _snapshot(value.value, path)
     if isinstance(value, str):
         return _text(str.__str__(value))
     if isinstance(value, int):
@@ -95,37 +101,40 @@ def _known(value: Any, depth: int) -> Any:
     if isinstance(value, float):
         real = float.__float__(value)
         return real if real - real == 0.0 else tagged("float", _special(real))
-    if depth > LIMITS.depth - 4:
+    identity = id(value)
+    if identity in path:
+        return _stand_in(kind, f"the container {len(path) - path.index(identity)} levels above")
+    if len(path) > LIMITS.depth - 4:
         return opaque(value)
+    path = (*path, identity)
     if isinstance(value, dict):
-        return _object(dict.items(value), depth)
+        return _object(dict.items(value), path)
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
-        return _object(zip(kind._fields, value, strict=False), depth)
+        return _object(zip(kind._fields, value, strict=False), path)
     if isinstance(value, (list, tuple)):
-        return [_snapshot(item, depth + 1) for item in list(value)]
+        return [_snapshot(item, path) for item in list(value)]
     if isinstance(value, (set, frozenset)):
-        return sorted((_snapshot(item, depth + 1) for item in value), key=lambda item: encode(item))
+        return sorted((_snapshot(item, path) for item in value), key=lambda item: encode(item))
     if isinstance(value, (bytes, bytearray, memoryview)):
         return b64encode(bytes(value)).decode("ascii")
-    return _foreign(value, kind, depth)
+    return _foreign(value, kind, path)
 
 
-def _foreign(value: Any, kind: type[Any], depth: int) -> Any:
-    module = kind.__module__
-    if module in _AS_TEXT:
+def _foreign(value: Any, kind: type[Any], path: Around) -> Any:
+    if any(base.__module__ in _AS_TEXT and base.__name__ != "tzinfo" for base in kind.__mro__):
         isoformat = getattr(value, "isoformat", None)
         return _text(isoformat() if isoformat is not None else str(value))
     if hasattr(kind, "__fspath__"):
-        return _snapshot(kind.__fspath__(value), depth)
+        return _snapshot(kind.__fspath__(value), path)
     for names in ("__dataclass_fields__", "__struct_fields__", "__attrs_attrs__"):
         fields = getattr(kind, names, None)
         if fields is not None:
             keys = [field if isinstance(field, str) else field.name for field in fields]
-            return _object([(key, getattr(value, key)) for key in keys], depth)
+            return _object([(key, getattr(value, key)) for key in keys], path)
     if callable(getattr(kind, "model_dump", None)):
-        return _snapshot(value.model_dump(), depth)
-    if module.partition(".")[0] == "numpy" and hasattr(kind, "tolist"):
-        return _snapshot(value.tolist(), depth)
+        return _snapshot(value.model_dump(), path)
+    if kind.__module__.partition(".")[0] == "numpy" and hasattr(kind, "tolist"):
+        return _snapshot(value.tolist(), path)
     return opaque(value)
 
 
@@ -149,10 +158,10 @@ def _text(text: str) -> Any:
     return text
 
 
-def _object(items: Any, depth: int) -> Any:
+def _object(items: Any, path: Around) -> Any:
     pairs = []
     for key, item in list(items):
-        pairs.append((key if type(key) is str else _key(key, depth), _snapshot(item, depth + 1)))
+        pairs.append((key if type(key) is str else _key(key, path), _snapshot(item, path)))
     found: dict[str, Any] = {}
     for key, item in pairs:
         if key == TAG or key in found or not isinstance(_text(key), str):
@@ -161,21 +170,28 @@ def _object(items: Any, depth: int) -> Any:
     return found
 
 
-def _key(key: Any, depth: int) -> str:
-    value = _snapshot(key, depth + 1)
+def _key(key: Any, path: Around) -> str:
+    value = _snapshot(key, path)
     return value if isinstance(value, str) else encode(value).decode("ascii")
 
 
 def opaque(value: Any) -> dict[str, str]:
     """The stand-in of a value nobody can write: type name, and a digest without memory addresses."""
     kind = type(value)
-    name = f"{kind.__module__}.{kind.__qualname__}"
     text = ""
     try:
-        if "__repr__" in {name for base in kind.__mro__[:-1] for name in vars(base)}:
-            text = _ADDRESS.sub("", repr(value))
+        if any("__repr__" in vars(base) for base in kind.__mro__[:-1]):
+            text = _ADDRESS.sub("", str.__str__(repr(value)))
     except Exception:
         text = "unrepresentable"
+    return _stand_in(kind, text)
+
+
+def _stand_in(kind: type[Any], text: str) -> dict[str, str]:
+    try:
+        name = f"{kind.__module__}.{kind.__qualname__}"
+    except Exception:  # a metaclass that hides them
+        name = "unnamed"
     digest = hashlib.sha256(f"{name}\n{text}".encode("utf-8", "backslashreplace")).hexdigest()
     return {TAG: "opaque", "text": name.encode("ascii", "backslashreplace").decode(), "sha256": digest}
 
@@ -188,9 +204,19 @@ def redaction(choice: Collection[str] | Redact | None) -> Redact | None:
     if choice is None:
         return None
     if callable(choice):
-        return choice
-    names = frozenset([choice] if isinstance(choice, str) else choice)
-    return lambda field, _value: field in names
+        return partial(_asked, choice)
+    return partial(_named, frozenset([choice] if isinstance(choice, str) else choice))
+
+
+def _named(names: frozenset[str], field: str, _value: Any) -> bool:
+    return field in names
+
+
+def _asked(choice: Redact, field: str, value: Any) -> bool:
+    try:
+        return bool(choice(field, value))
+    except Exception:  # what the user's rule cannot judge stays hidden
+        return True
 
 
 def keyed_digest(value: Any, key: bytes) -> str:
@@ -210,6 +236,8 @@ def redacted(value: Any, hide: Redact, key: bytes) -> Any:
 
 def _redacted(value: Any, hide: Redact, key: bytes) -> Any:
     if isinstance(value, dict):
+        if TAG in value:
+            return _redacted_map(value, hide, key) if value[TAG] == "map" else value
         return {
             name: tagged("redacted", keyed_digest(item, key))
             if hide(name, item)
@@ -219,3 +247,17 @@ def _redacted(value: Any, hide: Redact, key: bytes) -> Any:
     if isinstance(value, list):
         return [_redacted(item, hide, key) for item in value]
     return value
+
+
+def _redacted_map(value: dict[str, str], hide: Redact, key: bytes) -> Any:
+    """An object whose keys JSON cannot hold: its members stand in a text, and are hidden there."""
+    try:
+        pairs = decode(value["text"].encode())
+    except JSONError:
+        return tagged("redacted", keyed_digest(value, key))
+    found = []
+    for name, item in pairs:
+        field = name if isinstance(name, str) else name["text"]
+        hidden = tagged("redacted", keyed_digest(item, key)) if hide(field, item) else _redacted(item, hide, key)
+        found.append([name, hidden])
+    return tagged("map", encode(found).decode("ascii"))

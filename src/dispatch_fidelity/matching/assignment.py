@@ -109,10 +109,11 @@ def _pair_failures(
     named: dict[str, deque[Execution]] = defaultdict(deque)
     for execution in failed:
         named[execution.error].append(execution)
+    errors = list(named)[:64]
     rest = []
     for number, claim in claims:
         words = text_of([value for value in (claim.error, claim.result) if claims_value(value)])
-        error = next((error for error in list(named)[:64] if error and error in words and named[error]), None)
+        error = next((error for error in errors if error and error in words and named[error]), None)
         if error is None:
             rest.append((number, claim))
         else:

@@ -16,6 +16,7 @@ from ..model.run import ToolSpec
 from .canonical import Key, folded, is_unknown
 
 SHAPES = 64
+NAMED = 6
 _SEPARATOR = re.compile(r"__|[./:]")
 _NOISE = re.compile(r"[_\-\s]+")
 
@@ -35,12 +36,15 @@ class Names:
 
     def __init__(self, tools: Iterable[str]) -> None:
         self._exact = frozenset(tools)
-        self._suffixes: dict[Name, set[str]] | None = None
-        self._whole: dict[str, Name] = {}
+        self._suffixes: dict[Name, list[str]] | None = None
+        self._whole: dict[Name, list[str]] = defaultdict(list)
         self._found: dict[str, tuple[str, ...]] = {}
 
     def find(self, name: str) -> tuple[str, ...]:
-        """The tools that a name can mean: one when it is exact, else all whose folded segments end alike."""
+        """The tools that a name can mean: one when it is exact, else those whose folded segments end alike.
+
+        Where none does, those that are alike without any name space. Of very many, the first few.
+        """
         if name in self._exact:
             return (name,)
         found = self._found.get(name)
@@ -50,19 +54,24 @@ class Names:
 
     def _folded(self, name: str) -> tuple[str, ...]:
         if self._suffixes is None:
-            self._suffixes = defaultdict(set)
-            for tool in self._exact:
+            self._suffixes = defaultdict(list)
+            for tool in sorted(self._exact):
                 segments = name_segments(tool)[-8:]
-                self._whole[tool] = segments
                 for start in range(len(segments)):
-                    self._suffixes[segments[start:]].add(tool)
+                    _add(self._suffixes[segments[start:]], tool)
+                _add(self._whole[segments], tool)
         wanted = name_segments(name)[-8:]
         fits = set(self._suffixes.get(wanted, ()))
         for start in range(1, len(wanted)):
-            fits |= {
-                tool for tool in self._suffixes.get(wanted[start:], ()) if self._whole[tool] == wanted[start:]
-            }
+            fits.update(self._whole.get(wanted[start:], ()))
+        if not fits:
+            fits.update(self._suffixes.get(wanted[-1:], ()))
         return tuple(sorted(fits))
+
+
+def _add(tools: list[str], tool: str) -> None:
+    if len(tools) < NAMED:
+        tools.append(tool)
 
 
 class Candidates:

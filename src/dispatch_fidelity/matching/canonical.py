@@ -55,8 +55,16 @@ def _untagged(value: dict[str, Any]) -> Hashable:
         except ValueError:
             return text
     if kind in ("int", "float") and isinstance(text, str):
-        return text
+        return _decimal(text) if kind == "int" and "x" in text else text
     return ("{", frozenset([(name, canonical(item)) for name, item in value.items()]))
+
+
+def _decimal(text: str) -> str:
+    """A long integer, which the recorder writes in hexadecimal, as the decimal text that a report holds."""
+    try:
+        return str(int(text, 16))
+    except ValueError:
+        return text
 
 
 def args_key(args: dict[str, Any]) -> Key:

@@ -152,7 +152,7 @@ def _is_token(text: str, start: int, end: int) -> bool:
             return False
         if first.isdigit() and before in ".,-−":
             earlier = text[start - 2 : start - 1] if start > 1 else ""
-            if before in "-−" and not (earlier.isalnum() or earlier in ")]}"):
+            if before in "-−" and not (earlier and (earlier.isalnum() or earlier in ")]}")):
                 return False
             if before in ".," and earlier.isdigit():
                 return False

@@ -244,13 +244,7 @@ def judge(claim: Claim, execution: Execution, policy: Policy) -> tuple[Verdict, 
         return _judge_canary(claim, execution, policy)
     # 2. Open calls.
     if execution.open:
-        if has_value or policy.polarity(claim) is not Polarity.DONE:
-            return (
-                Verdict.UNRESOLVED,
-                f"the call started; its end is not in the record ({execution.status})",
-                "",
-            )
-        return Verdict.MATCHED, f"the call started ({execution.status})", ""
+        return _judge_open(claim, execution, policy)
     # 3. Failed calls.
     if execution.failed:
         return _judge_failed(claim, execution, policy, has_value)
@@ -290,6 +284,12 @@ def _judge_canary(claim: Claim, execution: Execution, policy: Policy) -> tuple[V
     if policy.polarity(claim) is Polarity.FAILED and not told:
         return _judge_told_failure(claim, execution, policy)
     return Verdict.FABRICATED, "the claim carries no receipt that this call returned", ""
+
+
+def _judge_open(claim: Claim, execution: Execution, policy: Policy) -> tuple[Verdict, str, str]:
+    if claims_value(claim.result) or policy.polarity(claim) is not Polarity.DONE:
+        return Verdict.UNRESOLVED, f"the call started; its end is not in the record ({execution.status})", ""
+    return Verdict.MATCHED, f"the call started ({execution.status})", ""
 
 
 def _judge_failed(

@@ -13,6 +13,7 @@ from pathlib import Path
 from ..session import AuditSession
 from .agents import report_of
 
+MODULE = "dispatch_fidelity.simulation.crashing"
 PAYMENT = {"account": "DE-4711", "amount": 250}
 
 

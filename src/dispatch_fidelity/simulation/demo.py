@@ -15,7 +15,7 @@ from ..log.reader import load_log
 from ..model.assessment import Assessment, Overall
 from ..session import AuditSession
 from .agents import HONEST, LYING, SUBSTITUTING, run_script
-from .crashing import crashing_report
+from .crashing import MODULE, crashing_report
 from .tools import TOOLS
 
 EXPECTED = (
@@ -65,7 +65,7 @@ def run_demo(run_dir: str) -> list[DemoRun]:
 
 
 def _crashed(run_dir: str, run_id: str) -> Assessment:
-    program = [sys.executable, "-m", f"{__package__}.crashing", run_dir, run_id]
+    program = [sys.executable, "-m", MODULE, run_dir, run_id]
     subprocess.run(program, check=False)  # noqa: S603 - our own module, with a run id that we made
     folder = Path(run_dir)
     report = crashing_report()

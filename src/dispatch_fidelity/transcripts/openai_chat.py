@@ -52,6 +52,7 @@ _NOT_IN_A_RUN_ID = re.compile(r"[^A-Za-z0-9._-]")
 
 
 _SURE, _LIKELY, _PLAIN, _FOREIGN = 0.9, 0.6, 0.3, 0.1
+_FOREIGN_MEMBERS = frozenset({"trajectory_format", "system"})
 _FOREIGN_KEYS = frozenset(
     {"parts", "requestor", "additional_kwargs", "message_type", "extra", "tool_call_ids", "toolCalls", "uuid"}
 )
@@ -73,7 +74,8 @@ def _confidence(value: Any) -> float:
         return max((_confidence(item) for item in value[:20]), default=0.0)
     if not isinstance(value, dict):
         return 0.0
-    if "trajectory_format" in value:
+    tools = [tool for tool in _list(value.get("tools")) if isinstance(tool, dict)]
+    if value.keys() & _FOREIGN_MEMBERS or any("input_schema" in tool for tool in tools):
         return _FOREIGN
     traj, messages = _list(value.get("traj")), _list(value.get("messages"))
     answers = [choice.get("message") for choice in _list(value.get("choices")) if isinstance(choice, dict)]
@@ -81,9 +83,11 @@ def _confidence(value: Any) -> float:
         found = _evidence(traj)
         return _SURE if found == _PLAIN and {"task_id", "reward"} <= value.keys() else found
     found = max((_evidence(each) for each in (messages, answers) if any(map(_is_message, each))), default=0.0)
-    is_request = "model" in value and bool(messages or answers or _offers(value))
-    is_request = is_request or (bool(answers) and value.get("object") == "chat.completion")
-    return _LIKELY if found in (0.0, _PLAIN) and (is_request or (found and _offers(value))) else found
+    offers = bool(_offers(value))
+    if found == _PLAIN and (offers or "model" in value or value.get("object") == "chat.completion"):
+        return _LIKELY
+    # A request whose tools fill the head: its messages come after it.
+    return _LIKELY if offers and "model" in value and not (messages or answers) else found
 
 
 def _evidence(messages: list[Any]) -> float:
