@@ -1,5 +1,6 @@
 """Writes the generated pages of the documentation; ``--check`` says which are out of date instead.
 
+claims/lexicon/compiled.py   the word lists, in a form that loads quickly
 docs/schemas/*.json    the formats, exported from the types
 docs/faults.md         which test holds which known fault of the reference implementation
 README.md              the real output of its commands, between its markers
@@ -33,6 +34,17 @@ def schemas() -> Iterator[tuple[Path, str]]:
 
     for name in SCHEMAS:
         yield ROOT / "docs" / "schemas" / f"{name}.schema.json", schema_text(name)
+
+
+def lexicon() -> str:
+    """The word lists of all languages as one module that loads quickly."""
+    from dispatch_fidelity.claims.acknowledgement import read_lexicon
+
+    return (
+        '"""The lists of this folder, compiled by tools/generate.py; do not edit."""\n\n'
+        "# fmt: off\n# ruff: noqa: E501\nfrom typing import Any\n\n"
+        f"LEXICON: Any = {ascii(tuple(read_lexicon()))}\n"
+    )
 
 
 def fault_tests() -> dict[str, list[str]]:
@@ -105,6 +117,7 @@ def readme() -> str:
 
 def pages() -> Iterator[tuple[Path, str]]:
     """Every generated page."""
+    yield ROOT / "src" / "dispatch_fidelity" / "claims" / "lexicon" / "compiled.py", lexicon()
     yield from schemas()
     yield ROOT / "docs" / "faults.md", faults_page()
     yield ROOT / "README.md", readme()

@@ -76,6 +76,12 @@ def _run(name: str, args: list[str]) -> int:
     from importlib import import_module
     from typing import NoReturn
 
+    class Formatter(RawDescriptionHelpFormatter):
+        """Given a width, it spares every command the import of shutil and the compressors behind it."""
+
+        def __init__(self, prog: str) -> None:
+            super().__init__(prog, width=_width())
+
     class Parser(ArgumentParser):
         """argparse exits with 2 on a wrong option; 2 is a verdict here."""
 
@@ -87,7 +93,7 @@ def _run(name: str, args: list[str]) -> int:
     parser = Parser(
         prog=f"{PROGRAM} {name}",
         description=command.__doc__,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     command.add_arguments(parser)
@@ -98,11 +104,28 @@ def _run(name: str, args: list[str]) -> int:
     return int(command.run(parsed))
 
 
+def _width() -> int:
+    try:
+        return max(60, min(os.get_terminal_size().columns - 2, 110))
+    except OSError:
+        return 100
+
+
 def entry_point() -> None:
-    """The console script."""
+    """The console script: one task a process, so its memory is not tidied up on the way or at the end.
+
+    Fewer passes of the cycle collector and no teardown of modules save a fifth of the time of a small
+    ``score``; exit handlers still run.
+    """
+    import atexit
+    import gc
+
+    gc.set_threshold(200_000, 20, 50)
     code = main()
     try:
         sys.stdout.flush()
+        sys.stderr.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(code)
+    atexit._run_exitfuncs()
+    os._exit(code)

@@ -14,6 +14,7 @@ from ..model.execution import Execution
 from ..model.run import Close, Damage, DamageKind, State
 from .chain import close_digest, first_link, link
 from .events import KNOWN, STARTED, TERMINAL, Event, EventV1
+from .paths import stream_in_name
 from .surface import failure_by_surface, failure_by_value
 
 
@@ -23,7 +24,7 @@ class StreamReading:
     def __init__(self, path: str, version: int) -> None:
         self.path = path
         self.version = version
-        self.stream = "main"
+        self.stream = stream_in_name(Path(path))
         self.run_id = ""
         self.manifest_digest = ""
         self.executions: list[Execution] = []

@@ -30,7 +30,7 @@ def merge(
     executions: list[Execution] = []
     streams: list[Stream] = []
     for reading in readings:
-        if version == 2 and reading.version == 2 and reading.close is None:
+        if version == 2 and reading.version != 1 and reading.close is None:
             reading.defect(DamageKind.MISSING_CLOSE, f"stream {reading.stream!r} has no close record")
         executions += reading.executions
         damage += reading.damage

@@ -17,6 +17,13 @@ def log_path(folder: Path, run_id: str, stream: str) -> Path:
     return folder / f"{name}{LOG_SUFFIX}"
 
 
+def stream_in_name(path: Path) -> str:
+    """The stream id in a log file's name; ``main`` where it holds none."""
+    if not path.name.endswith(LOG_SUFFIX):
+        return "main"
+    return path.name[: -len(LOG_SUFFIX)].partition("+")[2] or "main"
+
+
 def list_path(folder: Path, run_id: str) -> Path:
     """The file that lists the streams of a run."""
     return folder / f"{run_id}{LIST_SUFFIX}"

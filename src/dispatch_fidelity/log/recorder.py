@@ -30,6 +30,8 @@ PREVIEW = 1024
 HEADS = 4096
 LEVELS = ("process", "power")
 
+START, END, GAP, CLOSE = range(4)  # what a record is to the counts of its stream
+
 _now = time.time_ns
 _tick = time.monotonic_ns
 _sha256 = hashlib.sha256
@@ -44,6 +46,7 @@ class _Stream:
         "ended",
         "fault",
         "fd",
+        "gaps",
         "id",
         "lock",
         "n",
@@ -72,17 +75,19 @@ class _Stream:
         self.n = 0
         self.calls = count()
         self.ended = 0
+        self.gaps = 0
         self.fault: BaseException | None = None
         self.write: Callable[[int, bytes], int] = _write
         self.prefix = f'{{"v":2,"run":"{run_id}","stream":"{stream}","n":'
         self.prev = first_link(run_id, stream, manifest_digest)
-        self.put('"type":"open"', f'"manifest":"{manifest_digest}"')
+        self.put('"type":"open"', f'"manifest":"{manifest_digest}"', START)
         self.sync(self.n)
         sync_folder(path.parent)
 
-    def put(self, head: str, tail: str, *, seal: bool = False) -> int:
+    def put(self, head: str, tail: str, role: int) -> int:
         """Put one record on file with one write, and return how many there are.
 
+        Counts are kept and told under the lock, so that the close record is true while other calls end.
         Whatever goes wrong here, a short write and an interrupt included, poisons the stream: what is on
         file is then unknown, and a record behind it would break the chain of an honest run.
         """
@@ -99,12 +104,21 @@ class _Stream:
                 f'{self.prefix}{number},"prev":"{self.prev}",{head},'
                 f'"wall":{_now() // 1000},"mono":{_tick() // 1000},{tail}}}'
             ).encode()
-            if seal:
-                line = b'%b,"digest":"%b"}' % (line[:-1], _sha256(line[:-1]).hexdigest().encode())
+            if role:
+                if role == END:
+                    self.ended += 1
+                elif role == GAP:
+                    self.gaps += 1
+                else:
+                    calls = number - 1 - self.ended - self.gaps
+                    line = b'%b,"calls":%d,"ended":%d' % (line[:-1], calls, self.ended)
+                    line = b'%b,"digest":"%b"}' % (line, _sha256(line).hexdigest().encode())
             if self.write(self.fd, line + b"\n") != len(line) + 1:
                 raise OSError("short write: the disk is full or a limit was reached")
             self.prev = _sha256(line).hexdigest()
             self.n = number = number + 1
+            if role == CLOSE:
+                self.fault = RecordingError("closed")
             return number
         except BaseException as problem:
             self.fault = self.fault or problem
@@ -213,7 +227,6 @@ class Recorder:
         self._stream: _Stream | None = None
         self._opening_lock = threading.Lock()
         self._retired: list[_Stream] = []
-        self._gap = ""
         self._lost = False
         self._reopened = False
         self.closed = False
@@ -243,12 +256,10 @@ class Recorder:
         self._stream = None
         self._retired = []
         self._is_first = False
-        self._gap = ""
         self._lost = False
         self._reopened = False
         if mine is not None:
             mine.release()
-        self.close_at_exit()
 
     def _current(self) -> _Stream:
         """The stream to write to; raises RecordingError when nothing can be recorded."""
@@ -268,6 +279,7 @@ class Recorder:
                     raise RecordingError(
                         f"run {self.run_id!r}: no stream can be opened: {problem}"
                     ) from problem
+                self._close_at_exit()
                 return self._stream
             fault = stream.fault if stream is not None else self._retired[-1].fault
             if self._on_failure != "continue" or self._reopened:
@@ -281,7 +293,8 @@ class Recorder:
             self._stream = None
             try:
                 opened = self._open_stream()
-                opened.put('"type":"gap"', f'"reason":{encode_value(f"stream {self._retired[-1].id} failed: {fault}")}')
+                reason = encode_value(f"stream {self._retired[-1].id} failed: {fault}")
+                opened.put('"type":"gap"', f'"reason":{reason}', GAP)
             except OSError as problem:
                 raise RecordingError(
                     f"run {self.run_id!r}: the record cannot be written: {problem}"
@@ -289,8 +302,11 @@ class Recorder:
             self._stream = opened
             return opened
 
-    def close_at_exit(self) -> None:
-        """Close this process's stream when it ends, also under multiprocessing, which skips atexit."""
+    def _close_at_exit(self) -> None:
+        """Close this process's stream when it ends, also under multiprocessing, which skips atexit.
+
+        Asked for when the stream is opened and not before: multiprocessing forgets what was asked at the fork.
+        """
         import atexit
         import sys
 
@@ -332,12 +348,17 @@ class Recorder:
             if stream is None or stream.fault is not None:
                 stream = self._current()
             call = f"c{next(stream.calls)}"
-            reached = stream.put(f'"type":"call.started","call":"{call}"', tail)
+            reached = stream.put(f'"type":"call.started","call":"{call}"', tail, START)
             if durable:
                 stream.sync(reached)
         except (OSError, RecordingError) as problem:
+            if self.closed:
+                raise SessionClosedError(self.run_id) from None
             if self._on_failure == "continue":
-                return self._start_after_fault(tool, args, agent, problem)
+                if self._can_go_on():
+                    return self.start(tool, args, agent, source_id, attempt=attempt, parent=parent)
+                if self._lost:
+                    return Started(None, "", False)
             if isinstance(problem, RecordingError):
                 raise
             raise RecordingError(
@@ -349,7 +370,7 @@ class Recorder:
         """The members of a start that are the same for every call of this tool by this agent; is it synced?"""
         if len(self._heads) >= HEADS:
             self._heads.clear()
-        head = f'"agent":{encode_value(agent)},"tool":{encode_value(tool)},"args":'
+        head = f'"agent":{_name(agent)},"tool":{_name(tool)},"args":'
         found = self._heads[tool, agent] = (head, self._power or tool in self._power_tools)
         return found
 
@@ -357,17 +378,17 @@ class Recorder:
         assert self._redact is not None
         return encode(redacted(value, self._redact, self._key)).decode("ascii")
 
-    def _start_after_fault(self, tool: str, args: Any, agent: str, problem: BaseException) -> Started:
-        """The start in a fresh stream, opened once; else an empty ticket, and the run is lost."""
-        if not self._reopened:
-            try:
-                self._current()
-                return self.start(tool, args, agent)
-            except RecordingError:
-                pass
-        self._lost = True
-        self._gap = str(problem)
-        return Started(None, "", False)
+    def _can_go_on(self) -> bool:
+        """Whether there is a stream to write to after a fault; where there is none any more, the run is lost.
+
+        A process that never had a stream loses nothing, and refuses: nobody would miss its calls.
+        """
+        try:
+            self._current()
+        except RecordingError:
+            self._lost = self._stream is not None or bool(self._retired)
+            return False
+        return True
 
     def returned(self, ticket: Started, result: Any) -> None:
         """Put the result of a call on file; a fault of the record never reaches the caller's path."""
@@ -387,7 +408,7 @@ class Recorder:
 
     def aborted(self, ticket: Started, error: str) -> None:
         """Put a cancellation or interrupt on file; the caller re-raises it."""
-        self._end(ticket, "call.aborted", f'"error":{encode_value(error)}')
+        self._end(ticket, "call.aborted", f'"error":{_name(error)}')
 
     def not_executed(self, ticket: Started, reason: str, message: str, shown: str | None = None) -> None:
         """Say that a call never ran; ``reason`` is ``refused`` or ``invalid``."""
@@ -434,8 +455,7 @@ class Recorder:
         if stream is not self._stream and stream.pid != os.getpid():
             return
         try:
-            reached = stream.put(f'"type":"{kind}","call":"{call}"', members)
-            stream.ended += 1
+            reached = stream.put(f'"type":"{kind}","call":"{call}"', members, END)
             if durable:
                 stream.sync(reached)
         except (OSError, RecordingError):
@@ -445,7 +465,7 @@ class Recorder:
 
     def gap(self, reason: str) -> None:
         """Say that something of this run could not be recorded; the run can no longer pass."""
-        self._current().put('"type":"gap"', f'"reason":{encode_value(reason)}')
+        self._current().put('"type":"gap"', f'"reason":{encode_value(reason)}', GAP)
 
     def close(self) -> None:
         """Write the close record of this process's stream; a poisoned stream stays without one."""
@@ -456,19 +476,11 @@ class Recorder:
         if stream is None or stream.fault is not None or stream.pid != os.getpid() or self._lost:
             return
         names = listed_streams(self.folder, self.run_id) if stream.id == "main" else [stream.id]
-        calls = next(stream.calls)
+        tail = f'"streams":{encode(names).decode("ascii")},"opening":"{self._opening}"'
         try:
-            stream.sync(
-                stream.put(
-                    '"type":"close"',
-                    f'"calls":{calls},"ended":{stream.ended},"streams":{encode(names).decode("ascii")},'
-                    f'"opening":"{self._opening}"',
-                    seal=True,
-                )
-            )
+            stream.sync(stream.put('"type":"close"', tail, CLOSE))
         except (OSError, RecordingError):
             return
-        stream.fault = SessionClosedError(self.run_id)
         stream.release()
 
 
@@ -478,12 +490,20 @@ _new_ticket = tuple.__new__
 def _extras(attempt: int, source_id: str, parent: str) -> str:
     members = "" if attempt == 1 else f'"attempt":{attempt},'
     if source_id:
-        members += f'"source_id":{encode_value(source_id)},'
+        members += f'"source_id":{_name(source_id)},'
     if parent:
-        members += f'"parent":{encode_value(parent)},'
+        members += f'"parent":{_name(parent)},'
     return members
 
 
+def _name(text: Any) -> str:
+    """A name as a JSON string, which the envelope needs: what is none is written out, surrogates escaped."""
+    stored = encode_value(text)
+    if stored[0] == '"':
+        return stored
+    return encode(str(text).encode("utf-8", "backslashreplace").decode()).decode("ascii")
+
+
 def _error_members(error: str, message: str, shown: str | None) -> str:
-    members = f'"error":{encode_value(error)},"message":{encode_value(snapshot(message[:INLINE_LIMIT]))}'
+    members = f'"error":{_name(error)},"message":{encode_value(snapshot(message[:INLINE_LIMIT]))}'
     return members if shown is None else f'{members},"shown":{encode_value(shown)}'

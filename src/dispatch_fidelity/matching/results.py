@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Hashable
+from math import inf, isfinite
 from typing import Any
 
 from ..errors import JSONError
@@ -205,15 +206,28 @@ def _members_differ(mine: dict[str, Any], its: dict[str, Any]) -> str:
             if deeper:
                 return deeper
         elif isinstance(item, (int, float)) and isinstance(logged, (int, float)):
-            if canonical(item) != canonical(logged) and not _Number(str(item), float(item), 0.0).fits(
-                float(logged)
-            ):
+            if canonical(item) != canonical(logged) and not _fits(item, logged):
                 return f"{name}: {item!r} where the log has {logged!r}"
         elif isinstance(item, str) and isinstance(logged, (int, float)) and not isinstance(logged, bool):
             numbers = _numbers(item)
-            if len(numbers) == 1 and not numbers[0].fits(float(logged)):
+            if len(numbers) == 1 and not numbers[0].fits(_as_float(logged)):
                 return f"{name}: {item!r} where the log has {logged!r}"
     return ""
+
+
+def _fits(told: int | float, logged: int | float) -> bool:
+    """Whether a number of a JSON result is the logged one, rounded as it is told; a truth value is exact."""
+    if isinstance(told, bool) or isinstance(logged, bool):
+        return told == logged
+    number, value = _number(str(told)), _as_float(logged)
+    return number is not None and isfinite(number.value) and isfinite(value) and number.fits(value)
+
+
+def _as_float(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
 
 
 class _Number:
@@ -231,6 +245,8 @@ class _Number:
 
     def fits(self, logged: float) -> bool:
         """Whether it is the logged number, rounded as it is told, or as a percentage."""
+        if not isfinite(logged):
+            return self.value == logged
         for scale in (1.0, 0.01) if self.percent else (1.0,):
             if abs(self.value * scale - logged) <= self.grain * scale * 0.5000001 + abs(logged) * 1e-12:
                 return True
@@ -265,8 +281,8 @@ def _numbers(text: str) -> list[_Number]:
 
 
 def _number(token: str) -> _Number | None:
-    text = token.strip("+").replace("−", "-").translate(_CURRENCY)
-    decimals = 0
+    text, _, power = token.strip("+").replace("−", "-").translate(_CURRENCY).lower().partition("e")
+    decimals, exponent = 0, int(power or 0)
     head, mark, tail = text.rpartition(".")
     if not mark:
         head, mark, tail = text.rpartition(",")
@@ -278,7 +294,7 @@ def _number(token: str) -> _Number | None:
     else:
         digits = re.sub(r"[,'   ]", "", text)
     try:
-        return _Number(token, float(digits), 10.0**-decimals)
+        return _Number(token, float(f"{digits}e{exponent}"), float(f"1e{exponent - decimals}"))
     except ValueError:
         return None
 
@@ -294,7 +310,7 @@ def _numbers_differ(told: str, done: str, logged: Any) -> str:
     if isinstance(logged, dict):
         for name, item in logged.items():
             if isinstance(item, (int, float)) and not isinstance(item, bool):
-                number = _Number(str(item), float(item), 0.0)
+                number = _Number(str(item), _as_float(item), 0.0)
                 number.field = str(name).casefold()
                 its.append(number)
     if _is_bare(told) and _is_bare(done):
