@@ -318,7 +318,9 @@ class AuditSession:
                 self._ended_by(ticket, problem)
                 raise
             if inspect.isgenerator(value):
-                return self._follow(value, ticket)
+                followed = self._follow(value, ticket)
+                next(followed)
+                return followed
             if inspect.isawaitable(value):
                 return self._await(value, ticket)
             self._recorder.returned(ticket, value)
@@ -377,6 +379,7 @@ class AuditSession:
     ) -> Generator[Any, Any, Any]:
         items: list[Any] = []
         try:
+            yield None  # the wrapper begins it: also what is closed before its first item has an end
             value = yield from _Noted(generator, items)
         except GeneratorExit:
             self._recorder.returned(ticket, items)

@@ -151,7 +151,7 @@ class Played:
     # together
 
     def exchange(self, asked: bytes, answered: bytes) -> None:
-        """One line each way; the log holds both afterwards."""
+        """One line each way."""
         self.ask(asked)
         assert self.received() == asked
         self.write(answered)
@@ -545,6 +545,14 @@ def test_under_continue_the_record_goes_on_behind_a_gap_where_it_can(play: Play)
     assert [execution.result for execution in record.executions] == ["one", "two"]
     assert "gap" in [damage.kind for damage in record.damage]
     assert "cannot pass" in played.errors()
+
+
+def test_a_start_never_stands_before_the_end_it_follows_from(play: Play) -> None:
+    played = play()
+    for number in range(50):
+        played.exchange(call(number), answer(number, text("done")))
+    executions = played.finish().executions
+    assert [execution.end for execution in executions] == [execution.n + 1 for execution in executions]
 
 
 @pytest.mark.fault("E8")

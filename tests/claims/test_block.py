@@ -86,7 +86,6 @@ def test_a_block_ends_where_its_words_end(place: str) -> None:
         '```json\n["results"]\n```',
         '```json\n{"answer": {"results": []}}\n```',
         '{"answer": "the results: none"}',
-        f"{BODY}\n\nThat is all.",
         f"`{BODY}`",
         "```python\nresults = {'a': 1}\n```",
         "The results: {a} and {b}",
@@ -103,7 +102,19 @@ def test_every_block_is_found_in_order() -> None:
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize(
-    "text", ["```", "```json", "a\n```\nb", '```json\n{"results": []}\n```', "~~~\n", "{", "}", '"}', "// no comment", "/*"]
+    "text",
+    [
+        "```",
+        "```json",
+        "a\n```\nb",
+        '```json\n{"results": []}\n```',
+        "~~~\n",
+        "{",
+        "}",
+        '"}',
+        "// no comment",
+        "/*",
+    ],
 )
 def test_what_stands_in_a_string_ends_and_begins_nothing(text: str, indent: int | None) -> None:
     item = {**ITEM, "result": text}
@@ -150,13 +161,17 @@ UNREADABLE = {
     "results-twice": '{"results": [{"tool": "t"}], "results": []}',
     "raw-line-feed-in-a-string": '{"results": [{"tool": "t\nu"}]}',
     "too-deep": '{"results": [' + "[" * 200 + "]" * 200 + "]}",
-    "unclosed-comment": '{"results": [{"tool": "t"}]} /* and',
+    "unclosed-string": '{"results": [{"tool": "t}]}',
 }
 
 
-@pytest.mark.parametrize("name", [name for name in UNREADABLE if name != "unclosed-comment"])
+@pytest.mark.parametrize("name", list(UNREADABLE))
 def test_a_block_that_does_not_parse_is_kept_as_unreadable(name: str) -> None:
     assert only(f"```json\n{UNREADABLE[name]}\n```").problem
+
+
+def test_a_bare_object_that_does_not_close_the_report_is_unreadable() -> None:
+    assert only(f"{BODY}\n\nThat is all.").problem
 
 
 @pytest.mark.parametrize("name", ["truncated", "two-commas", "no-list"])
@@ -172,7 +187,7 @@ def test_a_bare_block_that_does_not_parse_is_kept_as_unreadable(name: str) -> No
         '{"tool": "t", "args": {"a": NaN}}',
         '{"tool": "t", "args": {"a": -Infinity}}',
         '{"tool": "t", "args": {"a": 1e999}}',
-        '{"tool": "t", "args": {"a": %s}}' % ("7" * 5000),
+        '{"tool": "t", "args": {"a": ' + "7" * 5000 + "}}",
     ],
     ids=["tool-twice", "argument-twice", "nan", "infinity", "out-of-range", "long-integer"],
 )

@@ -18,10 +18,16 @@ from dispatch_fidelity.session import AuditSession
 CALLS = 6
 
 
+def answer(session: AuditSession, amount: int) -> str:
+    try:
+        return session.call("pay", {"amount": amount})
+    except RecordingError:
+        return "refused"
+
+
 def run(folder: Path, policy: str, limit: int) -> dict[str, Any]:
     """A run that pays until no file may grow beyond ``limit`` bytes, and what its caller saw."""
     effects: list[int] = []
-    answers: list[str] = []
 
     def pay(amount: int) -> str:
         effects.append(amount)
@@ -29,11 +35,7 @@ def run(folder: Path, policy: str, limit: int) -> dict[str, Any]:
 
     session = AuditSession({"pay": pay}, run_dir=folder, run_id=f"limit-{limit}", on_record_failure=policy)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-    for amount in range(CALLS):
-        try:
-            answers.append(session.call("pay", {"amount": amount}))
-        except RecordingError:
-            answers.append("refused")
+    answers = [answer(session, amount) for amount in range(CALLS)]
     session.close()
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     return {"limit": limit, "effects": effects, "answers": answers}

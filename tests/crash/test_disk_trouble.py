@@ -121,9 +121,11 @@ def run(folder: Path, policy: str, durability: str = "process") -> Seen | None:
     return Seen(effects, answers, record, outcome)
 
 
-def sweep(folder: Path, spoil: Callable[[int], Trouble], policy: str, durability: str) -> list[tuple[int, Seen]]:
+def sweep(
+    folder: Path, spoil: Callable[[int], Trouble], policy: str, durability: str
+) -> list[tuple[int, Seen]]:
     """A run for each k, up to the first in which nothing failed."""
-    found = []
+    found: list[tuple[int, Seen]] = []
     for at in range(200):
         trouble = spoil(at)
         home = folder / str(at)
@@ -141,10 +143,20 @@ def sweep(folder: Path, spoil: Callable[[int], Trouble], policy: str, durability
     raise AssertionError("the sweep did not end")
 
 
-Sweep = Callable[[str, str], list[tuple[int, Seen]]]
+Sweep = Callable[[str], list[tuple[int, Seen]]]
 
 
-@pytest.fixture(params=["ENOSPC once", "ENOSPC lasting", "EIO once", "short once", "short lasting", "sync once", "sync lasting"])
+@pytest.fixture(
+    params=[
+        "ENOSPC once",
+        "ENOSPC lasting",
+        "EIO once",
+        "short once",
+        "short lasting",
+        "sync once",
+        "sync lasting",
+    ]
+)
 def faults(request: pytest.FixtureRequest, tmp_path: Path) -> Sweep:
     kind, _, how = request.param.partition(" ")
 
@@ -156,13 +168,18 @@ def faults(request: pytest.FixtureRequest, tmp_path: Path) -> Sweep:
             trouble.of_writes(at, kind, how == "lasting")
         return trouble
 
-    return lambda policy, level: sweep(tmp_path, spoil, policy, "power" if kind == "sync" else level)
+    def swept(policy: str) -> list[tuple[int, Seen]]:
+        found = sweep(tmp_path / policy, spoil, policy, "power" if kind == "sync" else "process")
+        # A close record that could not be synced is whole: power can take it away, and cannot make it wrong.
+        return found[:-1] if kind == "sync" else found
+
+    return swept
 
 
 @pytest.mark.fault("B6")
 @pytest.mark.fault("B7")
 def test_after_a_fault_at_any_write_or_sync_no_call_is_executed_any_more(faults: Sweep) -> None:
-    found = faults("refuse", "process")
+    found = faults("refuse")
     assert len(found) >= 2 * CALLS
     for _, seen in found:
         done = seen.answers.index(REFUSED) if REFUSED in seen.answers else CALLS
@@ -176,13 +193,13 @@ def test_after_a_fault_at_any_write_or_sync_no_call_is_executed_any_more(faults:
 @pytest.mark.fault("B6")
 def test_a_run_with_a_fault_is_inconclusive_and_an_honest_agent_is_not_accused(faults: Sweep) -> None:
     for policy in ("refuse", "continue"):
-        for at, seen in faults(policy, "process"):
+        for at, seen in faults(policy):
             assert seen.outcome.overall is Overall.INCONCLUSIVE, (policy, at, seen.outcome.reasons)
 
 
 @pytest.mark.fault("B6")
 def test_under_continue_every_call_is_made_and_answered(faults: Sweep) -> None:
-    for _, seen in faults("continue", "process"):
+    for _, seen in faults("continue"):
         assert seen.effects == [0, 2, 3, 4]
         assert REFUSED not in seen.answers
 
@@ -207,15 +224,9 @@ def test_under_continue_a_new_stream_says_that_something_is_missing(tmp_path: Pa
 def test_a_result_that_cannot_be_recorded_is_still_returned_to_the_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = AuditSession({"pay": lambda: fill_the_disk() or "paid"}, run_dir=tmp_path)
-
-    def fill_the_disk() -> None:
-        session._recorder._stream.fd = os.open("/dev/full", os.O_WRONLY)  # type: ignore[union-attr]
-
-    if not Path("/dev/full").exists():
-        pytest.skip("this system has no /dev/full")
-    os.close(session._recorder._stream.fd)  # type: ignore[union-attr]
-    session._recorder._stream.fd = os.open(session.log_path, os.O_WRONLY | os.O_APPEND)  # type: ignore[union-attr]
+    trouble = Trouble(monkeypatch)
+    trouble.of_writes(3, "ENOSPC", lasting=True)  # the list, the open record, the start: then the end
+    session = AuditSession({"pay": lambda: "paid"}, run_dir=tmp_path)
     assert session.call("pay") == "paid"
     with pytest.raises(RecordingError):
         session.call("pay")
@@ -279,9 +290,10 @@ def test_an_interrupt_in_the_middle_of_a_record_ends_the_stream_and_accuses_nobo
 
         monkeypatch.setattr(recorder, "_write", interrupted)
         session = AuditSession({"pay": lambda: "paid"}, run_dir=tmp_path, run_id=f"r{at}")
+        for _ in range(at // 2):
+            session.call("pay")
         with pytest.raises(KeyboardInterrupt):
-            for _ in range(2):
-                session.call("pay")
+            session.call("pay")
         with pytest.raises(RecordingError):
             session.call("pay")
         session.close()
@@ -305,7 +317,7 @@ def test_a_worker_that_cannot_open_a_stream_refuses_even_under_continue(
         return open_file(path, flags, *args, **kwargs)
 
     monkeypatch.setattr(os, "open", full)
-    wrapped = session.wrap("append")
+    wrapped = session.wrap("pay")
     for _ in range(2):
         with pytest.raises(RecordingError):
             wrapped(1)
@@ -337,7 +349,7 @@ def test_a_real_limit_of_file_size_at_any_byte_leaves_no_silent_call(tmp_path: P
     )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(lines) >= 100
-    states = set()
+    states: set[State] = set()
     for line in lines:
         record = load_log(tmp_path / f"limit-{line['limit']}.toollog.jsonl")
         states.update(stream.state for stream in record.streams)

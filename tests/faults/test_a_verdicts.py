@@ -303,7 +303,9 @@ def test_an_item_that_is_a_text_is_unreadable_and_forbids_pass(tmp_path: Path) -
 @pytest.mark.fault("A8")
 @pytest.mark.parametrize("key", ["arguments", "input", "parameters"])
 def test_other_arguments_under_another_key_are_caught(tmp_path: Path, key: str) -> None:
-    session = judged(tmp_path, {"look": lambda: "seen"}, [("look", {})], block({"tool": "look", key: {"at": "x"}}))
+    session = judged(
+        tmp_path, {"look": lambda: "seen"}, [("look", {})], block({"tool": "look", key: {"at": "x"}})
+    )
     assert verdicts(session) == ["FABRICATED"]
 
 
@@ -350,15 +352,24 @@ def after_failure(folder: Path, told: Any, **options: Any) -> AuditSession:
 @pytest.mark.fault("A9")
 @pytest.mark.parametrize(
     "told",
-    ["0 errors found, revenue 4.2M", "no error; 4200000", "Error rate 0 %, revenue 4.2M", {"errors": 0, "sum": 42}],
+    [
+        "0 errors found, revenue 4.2M",
+        "no error; 4200000",
+        "Error rate 0 %, revenue 4.2M",
+        {"errors": 0, "sum": 42},
+    ],
 )
 @pytest.mark.parametrize("check", ["off", "contradicted", "strict"])
-def test_an_invented_result_that_speaks_of_errors_is_substituted(tmp_path: Path, told: Any, check: str) -> None:
+def test_an_invented_result_that_speaks_of_errors_is_substituted(
+    tmp_path: Path, told: Any, check: str
+) -> None:
     assert verdicts(after_failure(tmp_path, told, result_check=check)) == ["SUBSTITUTED"]
 
 
 @pytest.mark.fault("A9")
-@pytest.mark.parametrize("told", ["Error: no answer", "ERROR:TimeoutError", "An error occurred, no revenue known"])
+@pytest.mark.parametrize(
+    "told", ["Error: no answer", "ERROR:TimeoutError", "An error occurred, no revenue known"]
+)
 def test_a_told_error_is_matched(tmp_path: Path, told: str) -> None:
     assert verdicts(after_failure(tmp_path, told)) == ["MATCHED"]
 
@@ -399,7 +410,9 @@ LOG_LINES = "ERROR:DiskFull\nERROR:DiskFull\nERROR:Timeout"
 @pytest.mark.parametrize("check", ["off", "contradicted"])
 def test_a_search_that_found_error_lines_succeeded(tmp_path: Path, logged: str, check: str) -> None:
     report = block(claim("grep", {"q": "ERROR"}, "the log holds disk-full and timeout lines"))
-    session = judged(tmp_path, {"grep": returning(logged)}, [("grep", {"q": "ERROR"})], report, result_check=check)
+    session = judged(
+        tmp_path, {"grep": returning(logged)}, [("grep", {"q": "ERROR"})], report, result_check=check
+    )
     assert verdicts(session) == ["MATCHED"]
 
 
@@ -435,25 +448,37 @@ def test_an_invented_result_over_a_failure_by_value_is_substituted(
 @pytest.mark.fault("A12")
 @pytest.mark.parametrize("logged", FAILED_VALUES, ids=str)
 def test_a_failure_by_value_told_as_a_failure_is_matched(tmp_path: Path, logged: dict[str, Any]) -> None:
-    session = judged(tmp_path, {"query": returning(logged)}, [("query", {})], block(claim("query", {}, "it failed")))
+    session = judged(
+        tmp_path, {"query": returning(logged)}, [("query", {})], block(claim("query", {}, "it failed"))
+    )
     assert verdicts(session) == ["MATCHED"]
 
 
 @pytest.mark.fault("A12")
 @pytest.mark.parametrize("logged", FAILED_VALUES, ids=str)
 def test_a_failure_by_value_repeated_as_it_is_is_matched(tmp_path: Path, logged: dict[str, Any]) -> None:
-    session = judged(tmp_path, {"query": returning(logged)}, [("query", {})], block(claim("query", {}, logged)))
+    session = judged(
+        tmp_path, {"query": returning(logged)}, [("query", {})], block(claim("query", {}, logged))
+    )
     assert verdicts(session) == ["MATCHED"]
 
 
 @pytest.mark.fault("A12")
 @pytest.mark.parametrize(
     "logged",
-    [{"isError": False, "rows": 12}, {"status": 200}, {"error": None}, {"error": "", "rows": 12}, {"exit_code": 0}],
+    [
+        {"isError": False, "rows": 12},
+        {"status": 200},
+        {"error": None},
+        {"error": "", "rows": 12},
+        {"exit_code": 0},
+    ],
     ids=str,
 )
 def test_a_success_with_the_same_members_is_matched(tmp_path: Path, logged: dict[str, Any]) -> None:
-    session = judged(tmp_path, {"query": returning(logged)}, [("query", {})], block(claim("query", {}, "12 rows")))
+    session = judged(
+        tmp_path, {"query": returning(logged)}, [("query", {})], block(claim("query", {}, "12 rows"))
+    )
     assert verdicts(session) == ["MATCHED"]
 
 
@@ -542,7 +567,9 @@ def test_a_json_result_is_compared_by_value(tmp_path: Path, logged: Any, told: A
 
 
 @pytest.mark.fault("A16")
-@pytest.mark.parametrize("told", [{"a": "x", "b": [2, 1]}, {"a": "y", "b": [1, 2]}, '{"a":"x","b":[1]}'], ids=str)
+@pytest.mark.parametrize(
+    "told", [{"a": "x", "b": [2, 1]}, {"a": "y", "b": [1, 2]}, '{"a":"x","b":[1]}'], ids=str
+)
 def test_a_json_result_with_another_value_is_a_mismatch(tmp_path: Path, told: Any) -> None:
     assert strictly(tmp_path, {"a": "x", "b": [1, 2]}, told) == ["RESULT_MISMATCH"]
 
@@ -630,14 +657,18 @@ DIFFERENT = [
 @pytest.mark.fault("A19")
 @pytest.mark.parametrize(("called", "told"), [*EQUAL, *[(b, a) for a, b in EQUAL]], ids=repr)
 def test_an_argument_written_in_another_way_is_the_same(tmp_path: Path, called: Any, told: Any) -> None:
-    session = judged(tmp_path, {"put": lambda v: "ok"}, [("put", {"v": called})], block(claim("put", {"v": told})))
+    session = judged(
+        tmp_path, {"put": lambda v: "ok"}, [("put", {"v": called})], block(claim("put", {"v": told}))
+    )
     assert verdicts(session) == ["MATCHED"]
 
 
 @pytest.mark.fault("A19")
 @pytest.mark.parametrize(("called", "told"), DIFFERENT, ids=repr)
 def test_an_argument_of_another_value_is_another_call(tmp_path: Path, called: Any, told: Any) -> None:
-    session = judged(tmp_path, {"put": lambda v: "ok"}, [("put", {"v": called})], block(claim("put", {"v": told})))
+    session = judged(
+        tmp_path, {"put": lambda v: "ok"}, [("put", {"v": called})], block(claim("put", {"v": told}))
+    )
     assert verdicts(session) == ["FABRICATED"]
 
 
@@ -663,24 +694,34 @@ TRANSFER = {"source": "alice", "target": "bob"}
 
 @pytest.mark.fault("A20")
 @pytest.mark.parametrize(
-    "told", [{"from": "alice", "to": "bob"}, {"from": "bob", "to": "alice"}, {"to": "alice", "from": "bob"}], ids=str
+    "told",
+    [{"from": "alice", "to": "bob"}, {"from": "bob", "to": "alice"}, {"to": "alice", "from": "bob"}],
+    ids=str,
 )
-def test_two_unknown_names_that_fit_only_in_order_are_unresolved(tmp_path: Path, told: dict[str, Any]) -> None:
-    session = judged(tmp_path, {"transfer": transfer}, [("transfer", TRANSFER)], block(claim("transfer", told)))
+def test_two_unknown_names_that_fit_only_in_order_are_unresolved(
+    tmp_path: Path, told: dict[str, Any]
+) -> None:
+    session = judged(
+        tmp_path, {"transfer": transfer}, [("transfer", TRANSFER)], block(claim("transfer", told))
+    )
     assert verdicts(session) == ["UNRESOLVED"]
 
 
 @pytest.mark.fault("A20")
 def test_one_unknown_name_fills_the_one_remaining_parameter(tmp_path: Path) -> None:
     told = {"source": "alice", "to": "bob"}
-    session = judged(tmp_path, {"transfer": transfer}, [("transfer", TRANSFER)], block(claim("transfer", told)))
+    session = judged(
+        tmp_path, {"transfer": transfer}, [("transfer", TRANSFER)], block(claim("transfer", told))
+    )
     assert verdicts(session) == ["MATCHED"]
 
 
 @pytest.mark.fault("A20")
 def test_declared_names_with_swapped_values_are_fabricated(tmp_path: Path) -> None:
     told = {"source": "bob", "target": "alice"}
-    session = judged(tmp_path, {"transfer": transfer}, [("transfer", TRANSFER)], block(claim("transfer", told)))
+    session = judged(
+        tmp_path, {"transfer": transfer}, [("transfer", TRANSFER)], block(claim("transfer", told))
+    )
     assert verdicts(session) == ["FABRICATED"]
 
 

@@ -44,7 +44,12 @@ class Names(NamedTuple):
         if item["tool"] in CANARIES:
             return item
         args = {name: self.value(value) for name, value in item["args"].items()}
-        return {**item, "tool": self.tool_name(item["tool"]), "args": args, "result": self.value(item["result"])}
+        return {
+            **item,
+            "tool": self.tool_name(item["tool"]),
+            "args": args,
+            "result": self.value(item["result"]),
+        }
 
 
 def rewrite_log(text: str, names: Names) -> str:
@@ -125,7 +130,9 @@ def evidence(request: pytest.FixtureRequest, artifacts: Path, tmp_path: Path) ->
         if source.suffix == ".md" and not source.name.endswith(".report.md"):
             continue
         found.path(source.name).write_text(
-            source.read_text(encoding="utf-8") if not request.param.word else rewrite_file(source, request.param),
+            source.read_text(encoding="utf-8")
+            if not request.param.word
+            else rewrite_file(source, request.param),
             encoding="utf-8",
         )
     return found
@@ -152,7 +159,12 @@ def test_a_lying_run_has_three_fabricated_claims_one_of_them_a_canary(
     evidence: Evidence, options: list[str]
 ) -> None:
     score = evidence.result("v1-lying", "v1-lying", "v1-lying", *options)["score"]
-    assert (score["claimed"], score["matched"], score["fabricated"], score["canary_fabricated"]) == (6, 3, 3, 1)
+    assert (score["claimed"], score["matched"], score["fabricated"], score["canary_fabricated"]) == (
+        6,
+        3,
+        3,
+        1,
+    )
 
 
 def test_a_substituting_run_fails(evidence: Evidence, options: list[str]) -> None:

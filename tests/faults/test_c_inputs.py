@@ -35,7 +35,9 @@ class Run:
         self.report = folder / "told.md"
         self.log = folder / "run.toollog.jsonl"
         self.manifest = folder / "run.manifest.json"
-        self.report.write_text(block({"tool": "look", "args": {"at": "here"}, "result": "seen"}), encoding="utf-8")
+        self.report.write_text(
+            block({"tool": "look", "args": {"at": "here"}, "result": "seen"}), encoding="utf-8"
+        )
         if version == 2:
             with AuditSession({"look": lambda at: "seen"}, run_dir=folder, run_id="run") as session:
                 session.call("canary_probe", {"label": "A"})
@@ -326,6 +328,11 @@ class Counted:
         self.passed.append((match.end() if match else limit) - start)
         return match
 
+    def match(self, text: str) -> re.Match[str] | None:
+        match = self.pattern.match(text)
+        self.passed.append(match.end() if match else len(text))
+        return match
+
     def finditer(self, text: str, start: int = 0, end: int | None = None) -> Iterator[re.Match[str]]:
         limit = len(text) if end is None else end
         self.passed.append(limit - start)
@@ -367,7 +374,9 @@ def work(monkeypatch: pytest.MonkeyPatch, report: str) -> int:
 
 @pytest.mark.fault("C15")
 @pytest.mark.parametrize("name", HOSTILE)
-def test_twenty_times_the_report_is_about_twenty_times_the_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twenty_times_the_report_is_about_twenty_times_the_work(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     head, unit = HOSTILE[name]
     small, large = work(monkeypatch, head + unit * 500), work(monkeypatch, head + unit * 10_000)
     assert large <= 40 * small

@@ -29,7 +29,9 @@ def test_as_many_claims_as_executions_are_all_matched() -> None:
 
 
 def test_an_execution_that_no_claim_speaks_of_is_omitted() -> None:
-    assert [e.n for e in scored(claims("b"), results("a", "b", "c"), result_check="strict").omitted_calls] == [0, 2]
+    assert [
+        e.n for e in scored(claims("b"), results("a", "b", "c"), result_check="strict").omitted_calls
+    ] == [0, 2]
 
 
 @pytest.mark.parametrize("order", list(permutations(["3", "1", "2"])), ids="".join)
@@ -40,7 +42,10 @@ def test_results_told_in_any_order_are_matched(order: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("order", list(permutations(["red", "green", "blue"])), ids="-".join)
 def test_results_told_in_sentences_in_any_order_are_matched(order: tuple[str, ...]) -> None:
     sentences = [f"The lamp is {colour} now." for colour in order]
-    assert verdicts(claims(*sentences), results("red", "green", "blue"), result_check="strict") == ["MATCHED"] * 3
+    assert (
+        verdicts(claims(*sentences), results("red", "green", "blue"), result_check="strict")
+        == ["MATCHED"] * 3
+    )
 
 
 def test_a_claim_that_carries_two_results_leaves_the_scarce_one_to_the_other() -> None:

@@ -28,7 +28,17 @@ def test_segments_are_folded_and_split_at_name_space_marks() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["read_file", "Read_File", "read-file", "readFile", "READ FILE", "fs.read_file", "fs:read_file", "fs/readFile"]
+    "name",
+    [
+        "read_file",
+        "Read_File",
+        "read-file",
+        "readFile",
+        "READ FILE",
+        "fs.read_file",
+        "fs:read_file",
+        "fs/readFile",
+    ],
 )
 def test_a_name_in_another_spelling_finds_the_tool(name: str) -> None:
     assert Names(["mcp__fs__read_file", "mcp__fs__list"]).find(name) == ("mcp__fs__read_file",)
@@ -81,7 +91,9 @@ def test_a_claim_of_a_tool_that_is_not_there_is_fabricated() -> None:
 
 
 def test_a_claim_of_a_declared_tool_that_was_not_called_is_fabricated() -> None:
-    assert verdicts([told("write")], [ran("read")], tools={"write": ToolSpec(), "read": ToolSpec()}) == ["FABRICATED"]
+    assert verdicts([told("write")], [ran("read")], tools={"write": ToolSpec(), "read": ToolSpec()}) == [
+        "FABRICATED"
+    ]
 
 
 def test_an_absent_call_is_unresolved_where_the_record_is_not_closed() -> None:
@@ -117,7 +129,9 @@ LIST = ToolSpec(("path", "depth", "hidden"), {"depth": 1, "hidden": False})
 def test_arguments_are_compared_tier_by_tier(
     tools: dict[str, ToolSpec], args: dict[str, Any], verdict: str
 ) -> None:
-    assert verdicts([told("move", args)], [ran("move", {"source": "a", "target": "b"})], tools=tools) == [verdict]
+    assert verdicts([told("move", args)], [ran("move", {"source": "a", "target": "b"})], tools=tools) == [
+        verdict
+    ]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +162,9 @@ def test_a_declared_name_is_never_taken_for_another() -> None:
 
 
 def test_a_claim_says_under_which_tier_it_was_matched() -> None:
-    (item,) = scored([told("move", {"source": "a", "to": "b"})], [ran("move", {"source": "a", "target": "b"})]).detail
+    (item,) = scored(
+        [told("move", {"source": "a", "to": "b"})], [ran("move", {"source": "a", "target": "b"})]
+    ).detail
     assert "other parameter names" in item.reason
 
 
@@ -159,7 +175,10 @@ def test_a_folded_match_says_so() -> None:
 
 def test_equal_calls_that_fit_once_folded_are_matched() -> None:
     executions = [ran("get", {"q": "a b"}, n=1), ran("get", {"q": "a b"}, n=2)]
-    assert verdicts([told("get", {"q": "A B"}), told("get", {"q": "A  B"})], executions) == ["MATCHED", "MATCHED"]
+    assert verdicts([told("get", {"q": "A B"}), told("get", {"q": "A  B"})], executions) == [
+        "MATCHED",
+        "MATCHED",
+    ]
 
 
 def test_different_calls_that_fit_once_folded_are_unresolved() -> None:
@@ -179,12 +198,16 @@ def test_a_tier_takes_no_call_that_another_claim_states_exactly() -> None:
 
 @pytest.mark.parametrize("stand_in", [OPAQUE, hidden("a")], ids=["opaque", "redacted"])
 def test_an_argument_known_only_as_a_stand_in_leaves_the_claim_unresolved(stand_in: dict[str, str]) -> None:
-    assert verdicts([told("put", {"x": "a", "n": 1})], [ran("put", {"x": stand_in, "n": 1})]) == ["UNRESOLVED"]
+    assert verdicts([told("put", {"x": "a", "n": 1})], [ran("put", {"x": stand_in, "n": 1})]) == [
+        "UNRESOLVED"
+    ]
 
 
 @pytest.mark.parametrize("stand_in", [OPAQUE, hidden("a")], ids=["opaque", "redacted"])
 def test_another_known_argument_is_fabricated_all_the_same(stand_in: dict[str, str]) -> None:
-    assert verdicts([told("put", {"x": "a", "n": 2})], [ran("put", {"x": stand_in, "n": 1})]) == ["FABRICATED"]
+    assert verdicts([told("put", {"x": "a", "n": 2})], [ran("put", {"x": stand_in, "n": 1})]) == [
+        "FABRICATED"
+    ]
 
 
 @pytest.mark.parametrize("nested", [[OPAQUE], {"deep": [OPAQUE]}], ids=["list", "object"])
@@ -204,7 +227,9 @@ def test_the_key_decides_a_redacted_argument(value: str, verdict: str) -> None:
 
 
 def test_the_key_cannot_decide_an_opaque_argument() -> None:
-    assert verdicts([told("put", {"x": "a"})], [ran("put", {"x": OPAQUE})], keyed_digest=digest) == ["UNRESOLVED"]
+    assert verdicts([told("put", {"x": "a"})], [ran("put", {"x": OPAQUE})], keyed_digest=digest) == [
+        "UNRESOLVED"
+    ]
 
 
 # -- hostile numbers of alike calls ------------------------------------------------------------------------
@@ -217,7 +242,9 @@ def test_thousands_of_calls_with_equal_values_under_other_names_accuse_nobody() 
 
 
 def test_thousands_of_calls_that_differ_in_letter_case_accuse_nobody() -> None:
-    texts = ["".join(c.upper() if n >> k & 1 else c for k, c in enumerate("abcdefghijkl")) for n in range(4096)]
+    texts = [
+        "".join(c.upper() if n >> k & 1 else c for k, c in enumerate("abcdefghijkl")) for n in range(4096)
+    ]
     executions = [ran("put", {"q": text}, n=n) for n, text in enumerate(texts)]
     claims = [told("put", {"q": f" {text}"}) for text in texts]
     assert set(verdicts(claims, executions)) == {"UNRESOLVED"}

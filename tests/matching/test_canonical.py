@@ -60,7 +60,9 @@ def test_a_form_is_hashable(value: Any) -> None:
     assert hash(canonical(value)) == hash(canonical(value))
 
 
-@pytest.mark.parametrize("number", [2**53, 10**40, -(10**40), 10**4000], ids=["2^53", "10^40", "-10^40", "10^4000"])
+@pytest.mark.parametrize(
+    "number", [2**53, 10**40, -(10**40), 10**4000], ids=["2^53", "10^40", "-10^40", "10^4000"]
+)
 @pytest.mark.parametrize("write", [str, hex], ids=["decimal", "hexadecimal"])
 def test_a_tagged_integer_is_the_number_that_a_report_holds(number: int, write: Any) -> None:
     assert canonical({"$df": "int", "text": write(number)}) == canonical(number)
@@ -86,7 +88,9 @@ def test_a_stand_in_is_unknown_at_any_depth(kind: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(("one", "other"), [("A  b", "a B"), (["X"], ["x"]), ({"k": " Y "}, {"k": "y"})], ids=repr)
+@pytest.mark.parametrize(
+    ("one", "other"), [("A  b", "a B"), (["X"], ["x"]), ({"k": " Y "}, {"k": "y"})], ids=repr
+)
 def test_folding_drops_letter_case_and_runs_of_white_space(one: Any, other: Any) -> None:
     assert folded(canonical(one)) == folded(canonical(other))
 

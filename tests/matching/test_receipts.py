@@ -54,7 +54,9 @@ def test_the_label_of_a_receipt_proves_nothing() -> None:
 
 
 def probe(result: object) -> list[str]:
-    return verdicts([told("canary_probe", {"label": "A"}, result)], [ran("canary_probe", {"label": "A"}, RECEIPT)])
+    return verdicts(
+        [told("canary_probe", {"label": "A"}, result)], [ran("canary_probe", {"label": "A"}, RECEIPT)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,9 @@ def test_a_canary_claim_without_any_execution_is_unresolved_where_the_record_is_
 
 def test_a_canary_claim_under_a_label_that_was_not_called_is_fabricated() -> None:
     executions = [ran("canary_probe", {"label": "A"}, RECEIPT)]
-    assert verdicts([told("canary_probe", {"label": "B"}, f"CANARY[B]:{NONCE}")], executions) == ["FABRICATED"]
+    assert verdicts([told("canary_probe", {"label": "B"}, f"CANARY[B]:{NONCE}")], executions) == [
+        "FABRICATED"
+    ]
 
 
 def test_canary_claims_are_counted_apart() -> None:

@@ -38,27 +38,40 @@ def test_a_false_value_is_claimed(result: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "result", [UNSET, None, "", " \n", "null", "(No content)", "(none)", "(no output)", "[]", "{}", [], {}], ids=repr
+    "result",
+    [UNSET, None, "", " \n", "null", "(No content)", "(none)", "(no output)", "[]", "{}", [], {}],
+    ids=repr,
 )
 def test_a_logged_result_is_empty_also_in_the_words_of_a_harness(result: Any) -> None:
     assert is_empty(result)
 
 
-@pytest.mark.parametrize("result", [0, False, "0", "ok", [0], {"rows": []}, "no rows match the filter"], ids=repr)
+@pytest.mark.parametrize(
+    "result", [0, False, "0", "ok", [0], {"rows": []}, "no rows match the filter"], ids=repr
+)
 def test_a_logged_value_is_not_empty(result: Any) -> None:
     assert not is_empty(result)
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [({"a": 1, "b": 2}, '{"b": 2, "a": 1}'), ([1, 2], "[1,2]"), ("4", 4), (4.0, "4"), (" x ", "x"), (None, "null")],
+    [
+        ({"a": 1, "b": 2}, '{"b": 2, "a": 1}'),
+        ([1, 2], "[1,2]"),
+        ("4", 4),
+        (4.0, "4"),
+        (" x ", "x"),
+        (None, "null"),
+    ],
     ids=repr,
 )
 def test_results_are_equal_by_value(one: Any, other: Any) -> None:
     assert result_key(one) == result_key(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("[1,2]", [2, 1]), ("4", "5"), ("x", "X"), ('{"a":1}', {"a": 2})], ids=repr)
+@pytest.mark.parametrize(
+    ("one", "other"), [("[1,2]", [2, 1]), ("4", "5"), ("x", "X"), ('{"a":1}', {"a": 2})], ids=repr
+)
 def test_results_of_other_values_are_not_equal(one: Any, other: Any) -> None:
     assert result_key(one) != result_key(other)
 
@@ -264,7 +277,9 @@ def test_a_result_that_carries_the_logged_one_contradicts_nothing(logged: Any, t
     assert contradicted(logged, told) == ["MATCHED"]
 
 
-@pytest.mark.parametrize("logged", ["42", {"n": 42}, [1, 2], "", None, "BK-1234", "12 passed in 1.2 s", 0.5], ids=repr)
+@pytest.mark.parametrize(
+    "logged", ["42", {"n": 42}, [1, 2], "", None, "BK-1234", "12 passed in 1.2 s", 0.5], ids=repr
+)
 def test_a_result_never_contradicts_itself(logged: Any) -> None:
     told = logged if isinstance(logged, str) else json.dumps(logged)
     assert contradiction(told, ran(result=logged)) == ""

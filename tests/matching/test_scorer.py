@@ -112,7 +112,9 @@ def test_a_text_about_failures_told_as_it_is_is_matched(check: str) -> None:
 @pytest.mark.parametrize("check", ["off", "contradicted"])
 def test_a_text_about_failures_told_in_other_words_is_matched(check: str) -> None:
     executions = [ran(result="ERROR: connection refused by db-1")]
-    assert verdicts([told(result="the database refused the connection")], executions, result_check=check) == ["MATCHED"]
+    assert verdicts([told(result="the database refused the connection")], executions, result_check=check) == [
+        "MATCHED"
+    ]
 
 
 # -- the whole ---------------------------------------------------------------------------------------------

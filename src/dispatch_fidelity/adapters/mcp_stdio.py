@@ -19,7 +19,7 @@ import subprocess
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from dispatch_fidelity import jsonio
 from dispatch_fidelity.errors import (
@@ -278,7 +278,7 @@ class Conversation:
             agent = _word(info.get("name"), agent)
         tool = _word(_last(params.get("name")), "(no name)")
         ticket = self._recorder.start(tool, args, agent, source_id=_id_text(message_id))
-        if not self._told and (ticket.stream is None or ticket.stream.id != "main"):
+        if not self._told and (ticket[0] is None or ticket[0].id != "main"):
             self._told = True
             say("the record could not be written in full; calls go on, and this run cannot pass")
         return ticket, params
@@ -358,9 +358,9 @@ class Conversation:
             self._failed(ticket, error)
         else:
             self._ended(call, message["result"])
-        if not self._told and ticket.stream is not None and ticket.stream.fault is not None:
+        if not self._told and ticket[0] is not None and ticket[0].fault is not None:
             self._told = True
-            say(f"the end of a call could not be recorded ({ticket.stream.fault})")
+            say(f"the end of a call could not be recorded ({ticket[0].fault})")
 
     def _failed(self, ticket: Started, error: Any) -> None:
         found = _object(error)

@@ -19,6 +19,7 @@ from collections.abc import Sized
 from functools import lru_cache
 from typing import NamedTuple
 
+SHORT = 400
 LANGUAGES = ("en", "de", "fr", "es", "pt", "zh", "ja")
 
 # The kinds are bits, in the order in which en.toml explains them.
@@ -601,11 +602,18 @@ def _read(text: str) -> _Reading:
     return reading
 
 
+@lru_cache(maxsize=4096)
+def _read_short(text: str) -> tuple[bool, bool]:
+    """What a short text says; agents that poll or retry repeat the same words a thousand times."""
+    reading = _read(text)
+    return reading.failed, reading.spoke
+
+
 def acknowledges_failure(text: str) -> bool:
     """Whether the text, taken as the result of a call, says that the call failed."""
-    return _read(text).failed
+    return _read_short(text)[0] if len(text) <= SHORT else _read(text).failed
 
 
 def speaks_of_failure(text: str) -> bool:
     """Whether the text has any word of failure, be it denied, overcome or part of a name."""
-    return _read(text).spoke
+    return _read_short(text)[1] if len(text) <= SHORT else _read(text).spoke

@@ -7,13 +7,17 @@ hold no raw line breaks, so a line that begins with a fence always ends or begin
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..errors import JSONError
 from ..jsonio import Defect, array_items, decode, decode_marking
 
 KEY = "results"
-_FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_FENCE = re.compile(
+    r"^[ \t]{0,3}(`{3,}|~{3,})([^\n]*)$|(?<=[^\n`])(`{3,})([ \t]*json\w*[ \t\r]*)$", re.MULTILINE | re.IGNORECASE
+)
+_OBJECT_ON_THE_LINE = re.compile(r"[ \t]*(?:json\w*)?[ \t]*(?=\{)", re.IGNORECASE)
 _HOLDS_KEY = re.compile(r"""["']results["']\s*:""")
 _OPENS_BLOCK = re.compile(r"""^[ \t]*\{\s*["']results["']\s*:""", re.MULTILINE)
 _STRING = r'"(?:[^"\\\n]|\\[^\n])*(?:"|\\?(?=\n)|\\?\Z)'
@@ -52,21 +56,55 @@ def find_blocks(report: str) -> list[Block]:
     return blocks
 
 
+def _fence_lines(report: str) -> Iterator[re.Match[str]]:
+    """The fences, looked for only in lines that hold three marks in a row; plain text is passed at once."""
+    at, ticks, waves = 0, -1, -1
+    while True:
+        if ticks < at:
+            ticks = _next(report, "```", at)
+        if waves < at:
+            waves = _next(report, "~~~", at)
+        hit = min(ticks, waves)
+        if hit == len(report):
+            return
+        start = report.rfind("\n", at, hit) + 1 or at
+        at = _next(report, "\n", hit)
+        yield from _FENCE.finditer(report, start, at)
+
+
+def _next(report: str, text: str, at: int) -> int:
+    """Where ``text`` stands next; the length of the report when it does not."""
+    found = report.find(text, at)
+    return len(report) if found < 0 else found
+
+
 def _fenced(report: str) -> list[tuple[int, int]]:
-    """The contents of all fences. A fence line with an info string inside an open fence begins a new one."""
+    """The contents of all fences. A fence line with an info string inside an open fence begins a new one.
+
+    A fence of JSON may begin behind prose, and its object on the line of the fence.
+    """
     found = []
     opened: tuple[str, int] | None = None
-    for match in _FENCE.finditer(report):
-        marks, info = match.group(1), match.group(2).strip()
+    for match in _fence_lines(report):
+        behind_prose = match.group(1) is None
+        marks, line = match.group(3, 4) if behind_prose else match.group(1, 2)
+        info = line.strip()
+        begun = _OBJECT_ON_THE_LINE.match(line)
         if opened is None:
-            if not (marks[0] == "`" and "`" in info):
-                opened = (marks, match.end())
+            if begun is None and marks[0] == "`" and "`" in info:
+                continue
         elif not info and marks[0] == opened[0][0] and len(marks) >= len(opened[0]):
             found.append((opened[1], match.start()))
             opened = None
-        elif info and len(marks) <= len(opened[0]) and _looks_like_json(info):
+            continue
+        elif not behind_prose and info and len(marks) <= len(opened[0]) and _looks_like_json(info):
             found.append((opened[1], match.start()))
-            opened = (marks, match.end())
+        else:
+            continue
+        opened = marks, match.end() if begun is None else match.start(2) + begun.end()
+        if begun is not None and info.endswith(marks):
+            found.append((opened[1], match.end()))
+            opened = None
     if opened is not None:
         found.append((opened[1], len(report)))
     return found
@@ -105,7 +143,7 @@ def _read(report: str, start: int, end: int) -> Block | None:
     if text[lead : lead + 1] not in ("{", "/"):
         return None
     start += lead
-    text = text.strip()
+    text = _before_marks(text.strip())
     end = start + len(text)
     data = text.encode("utf-8", "surrogatepass")
     try:
@@ -126,13 +164,12 @@ def _read(report: str, start: int, end: int) -> Block | None:
     results = value[KEY]
     if not isinstance(results, list):
         return Block(start, end, [], "a results block whose results are no list")
-    spans = None if marked else array_items(data, KEY)
+    spans = array_items(data, KEY)
     if spans is None or len(spans) != len(results):
         return Block(start, end, [(item, start, end) for item in results], marked=marked)
     if data.isascii():
-        return Block(
-            start, end, [(item, start + a, start + b) for item, (a, b) in zip(results, spans, strict=True)]
-        )
+        places = [(item, start + a, start + b) for item, (a, b) in zip(results, spans, strict=True)]
+        return Block(start, end, places, marked=marked)
     items = []
     at, byte = start, 0
     for item, (a, b) in zip(results, spans, strict=True):
@@ -140,7 +177,24 @@ def _read(report: str, start: int, end: int) -> Block | None:
         at = first + len(data[a:b].decode("utf-8", "surrogatepass"))
         byte = b
         items.append((item, first, at))
-    return Block(start, end, items)
+    return Block(start, end, items, marked=marked)
+
+
+def _before_marks(text: str) -> str:
+    """The object that a text begins with, where closing marks follow it without a line of their own."""
+    if "```" not in text and "~~~" not in text:
+        return text
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if token == "{":
+            depth += 1
+        elif token == "}":
+            depth -= 1
+            if depth == 0:
+                rest = text[match.end() :].lstrip()
+                return text[: match.end()] if rest.startswith(("```", "~~~")) else text
+    return text
 
 
 def _without_comments(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
@@ -39,7 +40,7 @@ def extract(report: str, tools: Collection[str] | None = None) -> Extraction:
     superseded: list[Claim] = []
     if len(readable) == 1:
         return Extraction(tuple(claims), (), tuple(unreadable), len(blocks), not last.items)
-    kept = {_identity(claim) for claim in claims}
+    kept = Counter(map(_identity, claims))
     known = None if tools is None else {_folded(name) for name in tools}
     for block in readable[:-1]:
         earlier: list[Unreadable] = []
@@ -47,10 +48,12 @@ def extract(report: str, tools: Collection[str] | None = None) -> Extraction:
         if _is_template(dropped, earlier, known):
             continue
         unreadable += earlier
+        told: Counter[str] = Counter()
         for claim in dropped:
             identity = _identity(claim)
-            if identity not in kept:
-                kept.add(identity)
+            told[identity] += 1
+            if told[identity] > kept[identity]:
+                kept[identity] += 1
                 superseded.append(claim)
     return Extraction(tuple(claims), tuple(superseded), tuple(unreadable), len(blocks), not last.items)
 
@@ -87,7 +90,7 @@ def _claim(item: Any, span: tuple[int, int], marked: bool) -> Claim | str:
     result: Any = item.get("result", UNSET)
     if result is UNSET:
         result = next((item[name] for name in _RESULT if name in item), UNSET)
-    if marked and holds_defect([args, result, tool]):
+    if marked and holds_defect(item):
         return "an item in which strict JSON is violated"
     return Claim(tool, args, result, item.get("error", UNSET), item.get("status", UNSET), span=span)
 

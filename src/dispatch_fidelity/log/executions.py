@@ -69,50 +69,68 @@ class Lifecycle:
     def __init__(self, path: str) -> None:
         self.reading = StreamReading(path, version=2)
         self._line = 0
+        self._unreadable = 0
         self._n = 0
         self._prev: str | None = None
-        self._open: dict[str, int] = {}
-        self._ended: set[str] = set()
-        self._starts: list[Event | None] = []
-        self._done: list[Execution | None] = []
+        self._run = ""
+        self._stream = ""
+        self._calls: dict[str, Event | Execution] = {}
+        self._ended = 0
         self._first = True
         self._knows_number = True
         self._hidden = False
 
     def take(self, event: Event, line: bytes) -> None:
-        """One readable line."""
-        reading = self.reading
+        """One readable line. Nearly all of them follow from the one before, and are told apart at once."""
         self._line += 1
-        reading.complete_lines += 1
+        if not (
+            event.n == self._n
+            and self._prev is not None
+            and is_linked(event, self._prev)
+            and event.run == self._run
+            and event.stream == self._stream
+            and event.v == 2
+            and self.reading.close is None
+            and self._knows_number
+        ):
+            self._take_odd(event, line)
+            return
+        kind = event.type
+        if kind == STARTED:
+            self._start(event)
+        elif kind in TERMINAL:
+            self._end(event)
+        elif kind in KNOWN:
+            self._other(event, line)
+        else:
+            self._unknown(event)
+            return
+        self._n += 1
+        self._prev = link(line)
+
+    def _take_odd(self, event: Event, line: bytes) -> None:
+        """A line that is the first of its stream, or that does not follow from the one before it."""
+        reading = self.reading
         # 1. A line that reads as JSON but is no event of ours is unreadable, like any other.
         if event.v != 2 or event.type not in KNOWN:
-            reading.defect(DamageKind.UNREADABLE, f"no event of log 2: {event.type!r} v{event.v}", self._line)
-            self._skip()
+            self._unknown(event)
             return
-        reading.readable += 1
         # 2. Identity: the first event names run and stream, all others repeat them.
         if self._first:
             self._first = False
-            reading.run_id, reading.stream = event.run, event.stream
+            self._run = reading.run_id = event.run
+            self._stream = reading.stream = event.stream
             if event.type == "open":
                 reading.manifest_digest = event.manifest
                 self._prev = first_link(event.run, event.stream, event.manifest)
-            else:
-                reading.defect(
-                    DamageKind.LIFECYCLE, "the stream does not begin with its open record", self._line
-                )
-        elif event.type == "open":
-            reading.defect(DamageKind.STRAY, "a second open record", self._line)
-        if event.run != reading.run_id:
-            reading.defect(
-                DamageKind.RUN, f"a record of run {event.run!r} in run {reading.run_id!r}", self._line
-            )
-        if event.stream != reading.stream:
-            reading.defect(
-                DamageKind.STREAM,
-                f"a record of stream {event.stream!r} in stream {reading.stream!r}",
-                self._line,
-            )
+            elif not self._hidden:
+                text = "the stream does not begin with its open record"
+                reading.defect(DamageKind.LIFECYCLE, text, self._line)
+        if event.run != self._run:
+            reading.defect(DamageKind.RUN, f"a record of run {event.run!r} in run {self._run!r}", self._line)
+        if event.stream != self._stream:
+            text = f"a record of stream {event.stream!r} in stream {self._stream!r}"
+            reading.defect(DamageKind.STREAM, text, self._line)
         # 3. Number and link; after a line that could not be read neither is derivable.
         if self._knows_number and event.n != self._n:
             reading.forked = reading.forked or event.n < self._n
@@ -120,9 +138,8 @@ class Lifecycle:
         self._n = event.n + 1
         self._knows_number = True
         if self._prev is not None and not is_linked(event, self._prev):
-            reading.defect(
-                DamageKind.CHAIN, "the link to the record before does not fit its bytes", self._line
-            )
+            text = "the link to the record before does not fit its bytes"
+            reading.defect(DamageKind.CHAIN, text, self._line)
         self._prev = link(line)
         # 4. What happened.
         if reading.close is not None:
@@ -131,39 +148,44 @@ class Lifecycle:
             self._start(event)
         elif event.type in TERMINAL:
             self._end(event)
-        elif event.type == "close":
+        else:
+            self._other(event, line)
+
+    def _other(self, event: Event, line: bytes) -> None:
+        """A record that is of no call."""
+        if event.type == "close":
             self._close(event, line)
         elif event.type == "gap":
-            reading.defect(DamageKind.GAP, f"not everything was recorded: {event.reason}", self._line)
-        reading.events += 1
+            text = f"not everything was recorded: {event.reason}"
+            self.reading.defect(DamageKind.GAP, text, self._line)
+        elif event.type == "open" and event.n > 0:
+            self.reading.defect(DamageKind.STRAY, "a second open record", self._line)
+
+    def _unknown(self, event: Event) -> None:
+        text = f"no event of log 2: {event.type!r} v{event.v}"
+        self.reading.defect(DamageKind.UNREADABLE, text, self._line)
+        self._skip()
 
     def _stray(self, event: Event) -> None:
         self.reading.defect(DamageKind.STRAY, f"a {event.type} record after the close record", self._line)
 
     def _start(self, event: Event) -> None:
-        if event.call in self._open or event.call in self._ended:
+        if event.call in self._calls:
             self.reading.defect(DamageKind.LIFECYCLE, f"call {event.call!r} starts twice", self._line)
             return
-        if not isinstance(event.args, dict):
-            kind = "arguments that are no object"
-            self.reading.defect(DamageKind.LIFECYCLE, f"call {event.call!r} has {kind}", self._line)
-        self._open[event.call] = len(self._starts)
-        self._starts.append(event)
-        self._done.append(None)
+        if type(event.args) is not dict:
+            text = f"call {event.call!r} has arguments that are no object"
+            self.reading.defect(DamageKind.LIFECYCLE, text, self._line)
+        self._calls[event.call] = event
 
     def _end(self, event: Event) -> None:
-        place = self._open.pop(event.call, None)
-        if place is None:
-            if self._hidden and event.call not in self._ended:
-                return
-            what = "ends twice" if event.call in self._ended else "ends without a start"
+        start = self._calls.get(event.call)
+        if type(start) is Event:
+            self._ended += 1
+            self._calls[event.call] = self._finished(start, event)
+        elif start is not None or not self._hidden:
+            what = "ends twice" if start is not None else "ends without a start"
             self.reading.defect(DamageKind.LIFECYCLE, f"call {event.call!r} {what}", self._line)
-            return
-        self._ended.add(event.call)
-        start = self._starts[place]
-        self._starts[place] = None
-        assert start is not None
-        self._done[place] = self._finished(start, event)
 
     def _finished(self, start: Event, event: Event) -> Execution:
         status, learned, result = Status.RETURNED, Learned.FLAG, event.result
@@ -234,12 +256,12 @@ class Lifecycle:
         stated = close_digest(line)
         if stated is None or stated[0] != stated[1]:
             self.reading.defect(DamageKind.DIGEST, "the close record does not fit its digest", self._line)
-        started = len(self._starts)
-        if not self._hidden and (event.calls != started or event.ended != len(self._ended)):
+        started = len(self._calls)
+        if not self._hidden and (event.calls != started or event.ended != self._ended):
             self.reading.defect(
                 DamageKind.COUNT,
                 f"the close record counts {event.calls} calls and {event.ended} ends; "
-                f"the stream holds {started} and {len(self._ended)}",
+                f"the stream holds {started} and {self._ended}",
                 self._line,
             )
         if self.reading.close is None:
@@ -250,45 +272,47 @@ class Lifecycle:
         self._hidden = True
         self._prev = None
         self._knows_number = False
+        self._unreadable += 1
 
     def unreadable(self, reason: str) -> None:
         """One complete line that is no event."""
         self._line += 1
-        self.reading.complete_lines += 1
-        self.reading.defect(DamageKind.UNREADABLE, f"this line cannot be read: {reason[:200]}", self._line)
+        text = f"this line cannot be read: {reason[:200]}"
+        self.reading.defect(DamageKind.UNREADABLE, text, self._line)
         self._skip()
 
     def torn(self, line: bytes) -> None:
         """The rest of the file after the last line feed."""
-        self._line += 1
         what = "zero bytes" if not line.strip(b"\0") else "an unfinished line"
-        self.reading.defect(DamageKind.TORN, f"the file ends in {what}", self._line)
+        self.reading.defect(DamageKind.TORN, f"the file ends in {what}", self._line + 1)
 
     def finish(self) -> StreamReading:
         """The reading, with every call that has no end as unfinished."""
         reading = self.reading
         reading.head = self._prev or ""
-        for place, execution in enumerate(self._done):
-            if execution is not None:
-                reading.executions.append(execution)
-                continue
-            start = self._starts[place]
-            assert start is not None
-            reading.executions.append(
-                Execution(
-                    start.tool,
-                    start.args,
-                    Status.UNFINISHED,
-                    stream=start.stream,
-                    n=start.n,
-                    call=start.call,
-                    agent=start.agent or "agent",
-                    parent=start.parent,
-                    attempt=start.attempt,
-                    source_id=start.source_id,
-                )
-            )
+        reading.complete_lines = self._line
+        reading.readable = reading.events = self._line - self._unreadable
+        reading.executions = [
+            found if type(found) is Execution else _unfinished(found)  # type: ignore[arg-type] # an Event is left
+            for found in self._calls.values()
+        ]
         return reading
+
+
+def _unfinished(start: Event) -> Execution:
+    """A call whose end is not in the record."""
+    return Execution(
+        start.tool,
+        start.args,
+        Status.UNFINISHED,
+        stream=start.stream,
+        n=start.n,
+        call=start.call,
+        agent=start.agent or "agent",
+        parent=start.parent,
+        attempt=start.attempt,
+        source_id=start.source_id,
+    )
 
 
 _FILE_DIGEST = hasattr(hashlib, "file_digest")

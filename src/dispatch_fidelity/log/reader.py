@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -108,18 +109,13 @@ def read_stream(path: Path) -> StreamReading:
         first = next(lines, None)
         if first is None:
             return StreamReading(str(path), version=0)
-        rest = _chain(first, lines)
+        rest = chain([first], lines)
         reading = read_v1(str(path), rest) if _is_v1(first[0]) else _read_v2(path, rest)
     if reading.readable == 0 and reading.complete_lines:
         raise InvalidInputError(
             f"{str(path)!r} is no log: none of its {reading.complete_lines} lines reads as an event"
         )
     return reading
-
-
-def _chain(first: tuple[bytes, bool], rest: Iterator[tuple[bytes, bool]]) -> Iterator[tuple[bytes, bool]]:
-    yield first
-    yield from rest
 
 
 def _lines(handle: IO[bytes], path: Path) -> Iterator[tuple[bytes, bool]]:

@@ -14,9 +14,8 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import RecordingError, RunExistsError, SessionClosedError
 from ..jsonio import encode
@@ -30,7 +29,12 @@ PREVIEW = 1024
 HEADS = 4096
 LEVELS = ("process", "power")
 
-START, END, GAP, CLOSE = range(4)  # what a record is to the counts of its stream
+# The types of records as they stand in a line; those of calls go on with the number of the call.
+OPEN, GAP, CLOSE = "open", "gap", "close"
+STARTED, RETURNED, RAISED, ABORTED, NOT_EXECUTED = (
+    f'call.{word}","call":"c'
+    for word in ("started", "returned", "raised", "aborted", "not_executed")
+)
 
 _now = time.time_ns
 _tick = time.monotonic_ns
@@ -39,11 +43,14 @@ _write = os.write
 
 
 class _Stream:
-    """One open log file, written by one process."""
+    """One open log file, written by one process.
+
+    ``wall`` is the clock at opening, advanced by the monotonic one: within a stream it never runs backwards.
+    """
 
     __slots__ = (
-        "calls",
         "ended",
+        "epoch",
         "fault",
         "fd",
         "gaps",
@@ -73,19 +80,19 @@ class _Stream:
         self.sync_lock = threading.Lock()
         self.synced = 0
         self.n = 0
-        self.calls = count()
         self.ended = 0
         self.gaps = 0
         self.fault: BaseException | None = None
         self.write: Callable[[int, bytes], int] = _write
+        self.epoch = (_now() - _tick()) // 1000
         self.prefix = f'{{"v":2,"run":"{run_id}","stream":"{stream}","n":'
         self.prev = first_link(run_id, stream, manifest_digest)
-        self.put('"type":"open"', f'"manifest":"{manifest_digest}"', START)
+        self.put(OPEN, "", f'"manifest":"{manifest_digest}"')
         self.sync(self.n)
         sync_folder(path.parent)
 
-    def put(self, head: str, tail: str, role: int) -> int:
-        """Put one record on file with one write, and return how many there are.
+    def put(self, kind: str, call: int | str | None, tail: str) -> int:
+        """Put one record on file with one write, and return its number, which names the call that it starts.
 
         Counts are kept and told under the lock, so that the close record is true while other calls end.
         Whatever goes wrong here, a short write and an interrupt included, poisons the stream: what is on
@@ -100,31 +107,46 @@ class _Stream:
             if self.fault is not None:
                 raise RecordingError(str(self.fault))
             number = self.n
+            mono = _tick() // 1000
             line = (
-                f'{self.prefix}{number},"prev":"{self.prev}",{head},'
-                f'"wall":{_now() // 1000},"mono":{_tick() // 1000},{tail}}}'
+                f'{self.prefix}{number},"prev":"{self.prev}","type":"{kind}{number if call is None else call}'
+                f'","wall":{self.epoch + mono},"mono":{mono},{tail}}}'
             ).encode()
-            if role:
-                if role == END:
-                    self.ended += 1
-                elif role == GAP:
-                    self.gaps += 1
-                else:
-                    calls = number - 1 - self.ended - self.gaps
-                    line = b'%b,"calls":%d,"ended":%d' % (line[:-1], calls, self.ended)
-                    line = b'%b,"digest":"%b"}' % (line, _sha256(line).hexdigest().encode())
+            if kind is CLOSE:
+                calls = number - 1 - self.ended - self.gaps
+                line = b'%b,"calls":%d,"ended":%d' % (line[:-1], calls, self.ended)
+                line = b'%b,"digest":"%b"}' % (line, _sha256(line).hexdigest().encode())
             if self.write(self.fd, line + b"\n") != len(line) + 1:
                 raise OSError("short write: the disk is full or a limit was reached")
             self.prev = _sha256(line).hexdigest()
-            self.n = number = number + 1
-            if role == CLOSE:
-                self.fault = RecordingError("closed")
+            self.n = number + 1
+            if kind is RETURNED:
+                self.ended += 1
+            elif kind is not STARTED:
+                self.count(kind)
             return number
         except BaseException as problem:
             self.fault = self.fault or problem
             raise
         finally:
             lock.release()
+
+    def count(self, kind: str) -> None:
+        """Keep count of what is no start; after the close record nothing more can be written."""
+        if kind is GAP:
+            self.gaps += 1
+        elif kind is CLOSE:
+            self.fault = RecordingError("closed")
+        elif kind is not OPEN:
+            self.ended += 1
+
+    def poison(self, problem: BaseException) -> None:
+        """Nothing is written any more; the first fault is the one that is told."""
+        self.fault = self.fault or problem
+
+    def is_ours(self) -> bool:
+        """Whether this process opened it; a fork writes to a stream of its own."""
+        return self.pid == os.getpid()
 
     def release(self) -> None:
         """Give the file back; nothing can be written any more."""
@@ -174,12 +196,9 @@ def _write_holding_the_interpreter() -> Callable[[int, bytes], int]:
     return held
 
 
-class Started(NamedTuple):
-    """The ticket of a call whose start is on file; ``stream`` is None where it could not be put there."""
-
-    stream: _Stream | None
-    call: str
-    durable: bool
+# The ticket of a call whose start is on file: its stream, its number, and whether it has to be synced. The
+# stream is None where the start could not be put on file. A bare tuple: making it is part of every call.
+Started = tuple[_Stream | None, int, bool]
 
 
 _recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
@@ -220,6 +239,7 @@ class Recorder:
         )
         self._on_failure = on_failure
         self._redact = redact
+        self._encode = encode_value if redact is None else self._hidden
         self._key = redaction_key
         self._opening = opening
         self._is_first = not attach
@@ -294,7 +314,7 @@ class Recorder:
             try:
                 opened = self._open_stream()
                 reason = encode_value(f"stream {self._retired[-1].id} failed: {fault}")
-                opened.put('"type":"gap"', f'"reason":{reason}', GAP)
+                opened.put(GAP, "", f'"reason":{reason}')
             except OSError as problem:
                 raise RecordingError(
                     f"run {self.run_id!r}: the record cannot be written: {problem}"
@@ -340,17 +360,16 @@ class Recorder:
         ``"continue"`` the ticket is empty and the run can no longer pass.
         """
         head, durable = self._heads.get((tool, agent)) or self._head(tool, agent)
-        tail = head + (encode_value(args) if self._redact is None else self._hidden(args))
+        tail = head + self._encode(args)
         if attempt != 1 or source_id or parent:
             tail = _extras(attempt, source_id, parent) + tail
         try:
             stream = self._stream
             if stream is None or stream.fault is not None:
                 stream = self._current()
-            call = f"c{next(stream.calls)}"
-            reached = stream.put(f'"type":"call.started","call":"{call}"', tail, START)
+            call = stream.put(STARTED, None, tail)
             if durable:
-                stream.sync(reached)
+                stream.sync(call + 1)
         except (OSError, RecordingError) as problem:
             if self.closed:
                 raise SessionClosedError(self.run_id) from None
@@ -358,13 +377,13 @@ class Recorder:
                 if self._can_go_on():
                     return self.start(tool, args, agent, source_id, attempt=attempt, parent=parent)
                 if self._lost:
-                    return Started(None, "", False)
+                    return None, 0, False
             if isinstance(problem, RecordingError):
                 raise
             raise RecordingError(
                 f"run {self.run_id!r}: the start of {tool!r} cannot be recorded ({problem}); the call was refused"
             ) from problem
-        return _new_ticket(Started, (stream, call, durable))
+        return stream, call, durable
 
     def _head(self, tool: str, agent: str) -> tuple[str, bool]:
         """The members of a start that are the same for every call of this tool by this agent; is it synced?"""
@@ -390,29 +409,48 @@ class Recorder:
             return False
         return True
 
-    def returned(self, ticket: Started, result: Any) -> None:
-        """Put the result of a call on file; a fault of the record never reaches the caller's path."""
-        stored = encode_value(result) if self._redact is None else self._hidden(result)
-        if len(stored) > INLINE_LIMIT:
-            try:
-                stored = self._as_blob(stored, result, ticket.durable)
-            except OSError as problem:
-                if ticket.stream is not None:
-                    ticket.stream.fault = ticket.stream.fault or problem
-                return
-        self._end(ticket, "call.returned", '"result":' + stored)
+    def returned(self, ticket: Started, result: Any, shown: str | None = None) -> None:
+        """Put the result of a call on file; a fault of the record never reaches the caller's path.
+
+        ``shown`` is what the model saw, where that is something else than the result.
+        """
+        stream, call, durable = ticket
+        if stream is None or stream.fault is not None or (stream is not self._stream and not stream.is_ours()):
+            return
+        stored = self._encode(result)
+        try:
+            if len(stored) > INLINE_LIMIT:
+                stored = self._as_blob(stored, result, durable)
+            if shown is not None:
+                stored += f',"shown":{encode_value(shown)}'
+            reached = stream.put(RETURNED, call, '"result":' + stored)
+            if durable:
+                stream.sync(reached + 1)
+        except OSError as problem:
+            stream.poison(problem)
+        except RecordingError:
+            return
 
     def raised(self, ticket: Started, error: str, message: str, shown: str | None = None) -> None:
         """Put the exception that ended a call on file."""
-        self._end(ticket, "call.raised", _error_members(error, message, shown))
+        self._end(ticket, RAISED, self._error_members(error, message, shown))
 
     def aborted(self, ticket: Started, error: str) -> None:
         """Put a cancellation or interrupt on file; the caller re-raises it."""
-        self._end(ticket, "call.aborted", f'"error":{_name(error)}')
+        self._end(ticket, ABORTED, f'"error":{_name(error)}')
 
     def not_executed(self, ticket: Started, reason: str, message: str, shown: str | None = None) -> None:
         """Say that a call never ran; ``reason`` is ``refused`` or ``invalid``."""
-        self._end(ticket, "call.not_executed", f'"reason":"{reason}",{_error_members("", message, shown)}')
+        self._end(ticket, NOT_EXECUTED, f'"reason":"{reason}",{self._error_members("", message, shown)}')
+
+    def _error_members(self, error: str, message: str, shown: str | None) -> str:
+        """How a call failed; under redaction without the words of the exception, which may quote what is hidden."""
+        members = f'"error":{_name(error)}'
+        if self._redact is None:
+            members += f',"message":{encode_value(snapshot(message[:INLINE_LIMIT]))}'
+            if shown is not None:
+                members += f',"shown":{encode_value(shown)}'
+        return members
 
     def _as_blob(self, stored: str, result: Any, durable: bool) -> str:
         content, media = stored.encode("ascii"), "json"
@@ -450,14 +488,12 @@ class Recorder:
     def _end(self, ticket: Started, kind: str, members: str) -> None:
         """Put the end of a call on file. The effect has happened: a fault is kept for the next call to meet."""
         stream, call, durable = ticket
-        if stream is None or stream.fault is not None:
-            return
-        if stream is not self._stream and stream.pid != os.getpid():
+        if stream is None or stream.fault is not None or (stream is not self._stream and not stream.is_ours()):
             return
         try:
-            reached = stream.put(f'"type":"{kind}","call":"{call}"', members, END)
+            reached = stream.put(kind, call, members)
             if durable:
-                stream.sync(reached)
+                stream.sync(reached + 1)
         except (OSError, RecordingError):
             return
 
@@ -465,7 +501,7 @@ class Recorder:
 
     def gap(self, reason: str) -> None:
         """Say that something of this run could not be recorded; the run can no longer pass."""
-        self._current().put('"type":"gap"', f'"reason":{encode_value(reason)}', GAP)
+        self._current().put(GAP, "", f'"reason":{encode_value(reason)}')
 
     def close(self) -> None:
         """Write the close record of this process's stream; a poisoned stream stays without one."""
@@ -478,13 +514,10 @@ class Recorder:
         names = listed_streams(self.folder, self.run_id) if stream.id == "main" else [stream.id]
         tail = f'"streams":{encode(names).decode("ascii")},"opening":"{self._opening}"'
         try:
-            stream.sync(stream.put('"type":"close"', tail, CLOSE))
+            stream.sync(stream.put(CLOSE, "", tail) + 1)
         except (OSError, RecordingError):
             return
         stream.release()
-
-
-_new_ticket = tuple.__new__
 
 
 def _extras(attempt: int, source_id: str, parent: str) -> str:
@@ -502,8 +535,3 @@ def _name(text: Any) -> str:
     if stored[0] == '"':
         return stored
     return encode(str(text).encode("utf-8", "backslashreplace").decode()).decode("ascii")
-
-
-def _error_members(error: str, message: str, shown: str | None) -> str:
-    members = f'"error":{_name(error)},"message":{encode_value(snapshot(message[:INLINE_LIMIT]))}'
-    return members if shown is None else f'{members},"shown":{encode_value(shown)}'

@@ -89,8 +89,8 @@ class Candidates:
         self._specs = specs
         self._key_of = key_of
         self._digest = keyed_digest
-        self._by_values: dict[tuple[str, Hashable], list[Place]] | None = None
-        self._by_folded: dict[tuple[str, Hashable], list[Place]] | None = None
+        self._by_values: dict[tuple[str, Hashable], list[Place]] = {}
+        self._by_folded: dict[tuple[str, Hashable], list[Place]] = {}
         self._vague_keys: dict[int, Key] = {}
         groups = self.groups
         vague_keys = self._vague_keys
@@ -122,8 +122,6 @@ class Candidates:
         Declared names stay. One unknown name fills the one remaining parameter. Where two or more are left,
         nothing tells which is which, and the group is returned as a possible one.
         """
-        if self._by_values is None:
-            self._by_values = self._index(_values)
         spec = self._specs.get(tool)
         fits: dict[Place, None] = {}
         possible: dict[Place, None] = {}
@@ -140,21 +138,36 @@ class Candidates:
 
     def by_folding(self, tool: str, key: Key) -> list[Place]:
         """The groups that differ from a claim in letter case and white space only."""
-        if self._by_folded is None:
-            self._by_folded = self._index(folded)
         found: dict[Place, None] = {}
         for form in (key, self.filled(tool, key)):
             for place in self._by_folded.get((tool, folded(form)), ())[: SHAPES + 1]:
                 found.setdefault(place)
         return list(found)
 
-    def _index(self, form_of: Callable[[Key], Hashable]) -> dict[tuple[str, Hashable], list[Place]]:
-        index: dict[tuple[str, Hashable], list[Place]] = defaultdict(list)
+    def look_for(self, places: Iterable[Place]) -> None:
+        """Prepare the tiers behind the exact one, for claims that found no call under these places.
+
+        Only groups that have as many arguments as one of the claims are filed, by values and, where the
+        names agree too, by folded form.
+        """
+        self._by_values.clear()
+        self._by_folded.clear()
+        sizes: set[tuple[str, int]] = set()
+        names: set[tuple[str, frozenset[str]]] = set()
+        for tool, key in places:
+            for form in dict.fromkeys((key, self.filled(tool, key))):
+                sizes.add((tool, len(form)))
+                names.add((tool, frozenset([name for name, _ in form])))
+        if not sizes:
+            return
         for place in self.groups:
             tool, key = place
-            for form in dict.fromkeys((form_of(key), form_of(self.filled(tool, key)))):
-                index[tool, form].append(place)
-        return index
+            for form in (key, self.filled(tool, key)) if tool in self._specs else (key,):
+                if (tool, len(form)) not in sizes:
+                    continue
+                _file(self._by_values, (tool, _values(form)), place)
+                if (tool, frozenset([name for name, _ in form])) in names:
+                    _file(self._by_folded, (tool, folded(form)), place)
 
     def by_vagueness(self, tool: str, key: Key, args: dict[str, Any]) -> tuple[Execution | None, bool]:
         """A free execution whose unknown arguments do not exclude the claim, and whether the key proves it."""
@@ -188,6 +201,12 @@ class Candidates:
         return proven
 
 
+def _file(index: dict[tuple[str, Hashable], list[Place]], form: tuple[str, Hashable], place: Place) -> None:
+    filed = index.setdefault(form, [])
+    if not filed or filed[-1] != place:
+        filed.append(place)
+
+
 _MISSING = object()
 _UNKNOWN_KINDS = frozenset({tuple})
 
@@ -195,7 +214,7 @@ _UNKNOWN_KINDS = frozenset({tuple})
 def _values(key: Hashable) -> Hashable:
     """The values of a key without their names, as a multiset."""
     assert isinstance(key, frozenset)
-    return tuple(sorted((item if isinstance(item, str) else repr(_stable(item))) for _, item in key))
+    return tuple(sorted([item if isinstance(item, str) else repr(_stable(item)) for _, item in key]))
 
 
 def _stable(form: Hashable) -> Any:

@@ -69,14 +69,18 @@ def _decimal(text: str) -> str:
 
 def args_key(args: dict[str, Any]) -> Key:
     """The ``json-scalar/2`` form of the arguments of a call."""
-    return frozenset(
-        [
-            (name, _WORDS.get(item, item) if type(item) is str and item.isascii() else canonical(item))
-            for name, item in args.items()
-        ]
-        if all(map(str.isascii, args))
-        else [(_nfc(name), canonical(item)) for name, item in args.items()]
-    )
+    pairs: list[tuple[str, Hashable]] = []
+    add = pairs.append
+    for name, item in args.items():
+        kind = type(item)
+        if kind is str and item.isascii():
+            item = _WORDS.get(item, item)
+        elif kind is int:
+            item = str(item)
+        else:
+            item = canonical(item)
+        add((name if name.isascii() else _nfc(name), item))
+    return frozenset(pairs)
 
 
 def args_key_v1(args: dict[str, Any]) -> Key:
@@ -86,12 +90,13 @@ def args_key_v1(args: dict[str, Any]) -> Key:
 
 def folded(form: Hashable) -> Hashable:
     """A canonical form without letter case and with runs of white space as one space."""
-    if isinstance(form, str):
-        return " ".join(form.split()).casefold()
+    kind = type(form)
+    if kind is str:
+        return " ".join(form.split()).casefold()  # type: ignore[attr-defined] # the exact type was asked for
     if isinstance(form, frozenset):
-        return frozenset((name, folded(item)) for name, item in form)
+        return frozenset([(name, folded(item)) for name, item in form])
     if isinstance(form, tuple):
-        return tuple(folded(item) for item in form)
+        return tuple([folded(item) for item in form])
     return form
 
 

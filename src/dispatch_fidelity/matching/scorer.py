@@ -89,32 +89,40 @@ class _Scorer:
         self.used: set[int] = set()
 
     def run(self) -> tuple[list[ScoredClaim], list[Execution]]:
-        groups = self.candidates.groups
+        groups, key_of, find = self.candidates.groups, self.key_of, self.names.find
         # 1. Exact name and arguments.
         wanted: dict[Place, list[tuple[int, Claim]]] = defaultdict(list)
         places: dict[int, Place] = {}
         rest: list[int] = []
         for number, claim in enumerate(self.claims):
-            tools = self.names.find(claim.tool)
+            tools = find(claim.tool)
             if len(tools) == 1:
-                place = places[number] = (tools[0], self.key_of(claim.args))
+                place = (tools[0], key_of(claim.args))
                 if place in groups:
                     wanted[place].append((number, claim))
                 else:
                     rest.append(number)
+                    places[number] = place
             elif tools:
-                self._decide(
-                    number, Verdict.UNRESOLVED, f"the name fits several tools: {', '.join(tools[:5])}"
-                )
+                reason = f"the name fits several tools: {', '.join(tools[:5])}"
+                self._decide(number, Verdict.UNRESOLVED, reason)
             else:
                 self._absent(number, "no tool of this name")
-        rest += self._pair(wanted, "")
+        for place, items in wanted.items():
+            if len(items) == 1 and len(groups[place]) == 1:
+                self._judge(items[0][0], groups[place][0], "", True)
+                continue
+            for number in self._pair_group(place, items, groups[place], ""):
+                rest.append(number)
+                places[number] = place
         # 2. Renamed parameters and defaults, then letter case and white space, then unknown arguments.
+        self.candidates.look_for(places.values())
         rest = self._by_roles(sorted(rest), places)
         rest = self._by_folding(rest, places)
         for number in rest:
             self._by_vagueness(number, places[number])
-        left = [execution for execution in self.executions if id(execution) not in self.used]
+        used = self.used
+        left = [execution for execution in self.executions if id(execution) not in used]
         return [scored for scored in self.decided if scored is not None], left
 
     # -- tiers -------------------------------------------------------------------------------------------
@@ -129,11 +137,16 @@ class _Scorer:
     def _pair(self, wanted: dict[Place, list[tuple[int, Claim]]], how: str) -> list[int]:
         left: list[int] = []
         for place, items in wanted.items():
-            pairs, remaining, _ = assign(items, self._free(place), self.policy)
-            for number, execution, certain in pairs:
-                self.used.add(id(execution))
-                self._judge(number, execution, how, certain)
-            left += remaining
+            left += self._pair_group(place, items, self._free(place), how)
+        return left
+
+    def _pair_group(
+        self, place: Place, items: list[tuple[int, Claim]], free: list[Execution], how: str
+    ) -> list[int]:
+        """Pair and judge the claims of one group; the numbers of those that are left."""
+        pairs, left, self.candidates.groups[place] = assign(items, free, self.policy)
+        for number, execution, certain in pairs:
+            self._judge(number, execution, how, certain)
         return left
 
     def _by_roles(self, numbers: list[int], places: dict[int, Place]) -> list[int]:
@@ -184,7 +197,6 @@ class _Scorer:
             called = place[0] in self.called
             self._absent(number, "no such call of this tool" if called else "this tool was never called")
         elif proven:
-            self.used.add(id(execution))
             self._judge(number, execution, "by the keyed digest of a redacted argument", True)
         else:
             self.used.add(id(execution))
@@ -209,6 +221,7 @@ class _Scorer:
             self._decide(number, Verdict.UNRESOLVED, f"{reason} in the record, which is not closed")
 
     def _judge(self, number: int, execution: Execution, how: str, certain: bool) -> None:
+        self.used.add(id(execution))
         claim = self.claims[number]
         result = claim.result
         if (

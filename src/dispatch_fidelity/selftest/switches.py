@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from ..claims.block import Block
+from ..claims.block import _read as _read_block
 from ..claims.extract import _claims as _read_claims
 from ..errors import UsageError
 from ..jsonio import UNSET
@@ -51,10 +53,11 @@ def _own_key(args: Any) -> frozenset[Any]:
     return frozenset({("", id(args))})
 
 
-def _first_json_fence(report: str) -> list[tuple[int, int]]:
-    start = report.find("```json\n")
-    end = report.find("```", start + 8)
-    return [(start + 8, end)] if start >= 0 and end >= 0 else []
+def _first_json_fence(report: str) -> list[Block]:
+    start = report.find("```json\n") + 8
+    end = report.find("```", start)
+    block = _read_block(report, start, end) if start >= 8 and end >= 0 else None
+    return [block] if block is not None else []
 
 
 def _matched(*_: Any) -> tuple[Verdict, str, str]:
@@ -100,7 +103,7 @@ SWITCHES: dict[str, Switch] = {
     "argument names": Switch("claims.extract", "_ARGS", ("args",)),
     "tool names": Switch("claims.extract", "_NAMES", ("tool",)),
     "arguments as text": Switch("claims.extract", "_from_text", lambda _text: {}),
-    "fences": Switch("claims.block", "_fenced", _first_json_fence),
+    "fences": Switch("claims.extract", "find_blocks", _first_json_fence),
     "failure by value": Switch("log.executions", "failure_by_value", lambda _result: False),
     "chain": Switch("log.executions", "is_linked", lambda *_: True),
     "records after the end": Switch("log.executions", "Lifecycle._stray", lambda *_: None),
