@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-import io
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,8 +20,6 @@ def files(tmp_path: Path) -> Files:
 
 
 def audit(folder: Path, name: str, report: str, *options: str) -> int:
-    import json
-
     path = folder / name
     path.write_text(json.dumps(conversation(report)), encoding="utf-8")
     return main(["audit", str(path), *options])
@@ -273,9 +272,9 @@ def test_python_m_is_the_same_program(files: Files) -> None:
     assert subprocess.run(program, capture_output=True, check=False).returncode == 1
 
 
-def test_output_that_cannot_hold_a_character_is_no_crash(
-    files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_that_cannot_hold_a_character_costs_no_verdict(files: Files) -> None:
     report = files.write("odd.md", block({"tool": "größe 東京", "args": {"at": "🙂"}, "result": "→"}))
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    assert main(files.score(report)) == 1
+    program = [sys.executable, "-m", "dispatch_fidelity", *files.score(report)]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    found = subprocess.run(program, capture_output=True, check=False, env=env)
+    assert (found.returncode, found.stderr, b"\\u6771" in found.stdout) == (1, b"", True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -32,8 +33,10 @@ class Boundaries:
     def patch(self) -> None:
         for name in CALLS:
             setattr(os, name, self._watched(name, getattr(os, name)))
-        if hasattr(recorder, "_write"):
-            recorder._write = os.write
+        recorder._write = os.write
+        accessor = getattr(pathlib, "_NormalAccessor", None)  # Python 3.10: pathlib has its own name for it
+        if accessor is not None:
+            accessor.replace = staticmethod(os.replace)
 
     def _watched(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*args: Any, **kwargs: Any) -> Any:

@@ -239,7 +239,8 @@ def test_a_large_result_whose_content_cannot_be_stored_is_returned_and_leaves_it
 ) -> None:
     session = AuditSession({"fetch": lambda: value}, run_dir=tmp_path)
     fetch = session.wrap("fetch")
-    original: Any = getattr(os, kind)
+    owner: Any = Path if kind == "replace" else os
+    original = getattr(owner, kind)
 
     def failing(first: Any, *args: Any, **kwargs: Any) -> Any:
         where = str(first) if kind != "write" else str(len(args[0]))
@@ -247,7 +248,7 @@ def test_a_large_result_whose_content_cannot_be_stored_is_returned_and_leaves_it
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return original(first, *args, **kwargs)
 
-    monkeypatch.setattr(os, kind, failing)
+    monkeypatch.setattr(owner, kind, failing)
     if kind == "write":
         monkeypatch.setattr(recorder, "_write", failing)
     assert fetch() is value

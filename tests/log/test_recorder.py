@@ -141,11 +141,11 @@ def test_starts_and_ends_are_records_in_the_order_in_which_they_happen(tmp_path:
 
 def test_a_call_is_recorded_with_its_agent_source_attempt_and_parent(tmp_path: Path) -> None:
     log = recorder(tmp_path)
-    log.returned(log.start("t", {}, "helper", source_id="call_1", attempt=2, parent="c0"), 1)
+    log.returned(log.start("t", {}, "planner", source_id="call_1", attempt=2, parent="c0"), 1)
     log.close()
     (execution,) = load_log(tmp_path / "r.toollog.jsonl").executions
     assert (execution.agent, execution.source_id, execution.attempt, execution.parent) == (
-        "helper",
+        "planner",
         "call_1",
         2,
         "c0",

@@ -180,9 +180,9 @@ def test_any_mapping_will_do_for_arguments_and_none_means_no_arguments(opened: S
 
 def test_the_agent_and_the_source_of_a_call_are_recorded(opened: Session) -> None:
     session = opened({"add": add})
-    session.call("add", {"a": 1}, agent_id="helper", source_id="call_9")
+    session.call("add", {"a": 1}, agent_id="planner", source_id="call_9")
     (execution,) = executions(session)
-    assert (execution.agent, execution.source_id) == ("helper", "call_9")
+    assert (execution.agent, execution.source_id) == ("planner", "call_9")
 
 
 def test_a_tool_may_call_another_tool(opened: Session) -> None:

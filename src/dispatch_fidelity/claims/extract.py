@@ -13,6 +13,7 @@ from ..model.claim import Claim, Extraction, Unreadable
 from .block import Block, find_blocks
 
 _ARGS = ("args", "arguments", "input", "parameters")
+_CONTRACT = frozenset({"tool", "args", "result"})
 _NAMES = ("tool", "name")
 _RESULT = ("result", "output", "content")
 _PLACEHOLDER = re.compile(r"\s*(?:<[^<>]*>|\.\.\.|…|\{[^{}]*\}|\[[^\[\]]*\])\s*")
@@ -73,6 +74,10 @@ def _claims(block: Block, unreadable: list[Unreadable]) -> list[Claim]:
 
 def _claim(item: Any, span: tuple[int, int], marked: bool) -> Claim | str:
     """One item as a claim; a text says why it is none."""
+    if type(item) is dict and item.keys() == _CONTRACT and not marked:
+        tool, args = item["tool"], item["args"]
+        if type(tool) is str and tool and type(args) is dict:
+            return Claim(tool, args, item["result"], span=span)
     if type(item) is not dict:
         return item.reason if isinstance(item, Defect) else f"an item that is no object: {str(item)[:60]!r}"
     tool = next((item[name] for name in _NAMES if item.get(name) is not None), None)

@@ -17,10 +17,9 @@ def read_bytes(path: str, limit: int, what: str) -> bytes:
     try:
         with open(path, "rb") as handle:
             data = handle.read(limit + 1)
-    except OSError as problem:
-        raise MissingInputError(
-            f"cannot open the {what} {path!r}: {problem.strerror or problem}"
-        ) from problem
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise MissingInputError(f"cannot open the {what} {path!r}: {reason}") from problem
     if len(data) > limit:
         raise InvalidInputError(f"the {what} {path!r} is larger than {limit} bytes")
     return data[3:] if data.startswith(b"\xef\xbb\xbf") else data

@@ -30,7 +30,7 @@ def checksum(nonce: str, payload: str) -> str:
 
 
 def receipt_hex(text: str) -> str | None:
-    """The hex of a probe receipt; None where the text holds none. The label, which the agent chose, may hold anything."""
+    """The hex of a probe receipt; None where the text holds none. Its label is the agent's and may hold anything."""
     end = text.rfind("]:")
     match = _HEX.match(text, end + 2) if 0 <= text.find("CANARY[") < end else None
     return match.group() if match else None

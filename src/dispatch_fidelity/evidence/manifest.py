@@ -44,8 +44,9 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
     try:
         with open(path, "rb") as handle:
             data = handle.read(LIMITS.report + 1)
-    except OSError as problem:
-        raise MissingInputError(f"cannot open {name!r}: {problem.strerror or problem}") from problem
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise MissingInputError(f"cannot open {name!r}: {reason}") from problem
     if len(data) > LIMITS.report:
         raise InvalidInputError(f"{name!r} is no manifest: it is larger than {LIMITS.report} bytes")
     return parse_manifest(data, Path(path).name)

@@ -35,7 +35,7 @@ class Names:
     """The tools of a run, found by a name as a report writes it."""
 
     def __init__(self, tools: Iterable[str]) -> None:
-        self._exact = frozenset(tools)
+        self.exact = frozenset(tools)
         self._suffixes: dict[Name, list[str]] | None = None
         self._whole: dict[Name, list[str]] = defaultdict(list)
         self._found: dict[str, tuple[str, ...]] = {}
@@ -45,7 +45,7 @@ class Names:
 
         Where none does, those that are alike without any name space. Of very many, the first few.
         """
-        if name in self._exact:
+        if name in self.exact:
             return (name,)
         found = self._found.get(name)
         if found is None:
@@ -55,7 +55,7 @@ class Names:
     def _folded(self, name: str) -> tuple[str, ...]:
         if self._suffixes is None:
             self._suffixes = defaultdict(list)
-            for tool in sorted(self._exact):
+            for tool in sorted(self.exact):
                 segments = name_segments(tool)[-8:]
                 for start in range(len(segments)):
                     _add(self._suffixes[segments[start:]], tool)
@@ -99,7 +99,7 @@ class Candidates:
             if type(args) is not dict:
                 args = {} if args is None else {"": args}
             key = key_of(args)
-            if _UNKNOWN_KINDS & {type(item) for _, item in key} and any(is_unknown(item) for _, item in key):
+            if not _NESTED.isdisjoint(map(type, args.values())) and any(is_unknown(item) for _, item in key):
                 self.vague[execution.tool].append(execution)
                 vague_keys[id(execution)] = key
             else:
@@ -208,7 +208,7 @@ def _file(index: dict[tuple[str, Hashable], list[Place]], form: tuple[str, Hasha
 
 
 _MISSING = object()
-_UNKNOWN_KINDS = frozenset({tuple})
+_NESTED = frozenset({dict, list})
 
 
 def _values(key: Hashable) -> Hashable:

@@ -13,6 +13,7 @@ from collections.abc import Hashable
 from typing import Any
 
 _WORDS = {"True": "true", "False": "false", "None": "null"}
+_NUMERIC = frozenset("-0123456789")
 _TAG = "$df"
 _UNKNOWN = frozenset({"opaque", "redacted"})
 
@@ -20,18 +21,18 @@ Key = frozenset[tuple[str, Hashable]]
 
 
 def canonical(value: Any) -> Hashable:
-    """The ``json-scalar/2`` form of one value."""
+    """The ``json-scalar/2`` form of one value; numbers stay numbers, and text that is one becomes one."""
     kind = type(value)
     if kind is str:
+        if value[:1] in _NUMERIC:
+            return _number(value)
         return _WORDS.get(value, value) if value.isascii() else _nfc(value)
-    if kind is int:
-        return str(value)
+    if kind is int or kind is float:
+        return value  # type: ignore[no-any-return] # equal numbers are equal and hash alike
     if value is None:
         return "null"
     if kind is bool:
         return "true" if value else "false"
-    if kind is float:
-        return str(int(value)) if value.is_integer() else repr(value)
     if kind is dict:
         if _TAG in value:
             return _untagged(value)
@@ -39,6 +40,18 @@ def canonical(value: Any) -> Hashable:
     if kind is list:
         return ("[", *[canonical(item) for item in value])
     return str(value)
+
+
+def _number(text: str) -> Hashable:
+    """The number whose shortest JSON text this is; the text itself where it is none."""
+    try:
+        if "." in text or "e" in text:
+            real = float(text)
+            return real if repr(real) == text and not real.is_integer() else text
+        whole = int(text)
+        return whole if str(whole) == text else text
+    except ValueError:
+        return text if text.isascii() else _nfc(text)
 
 
 def _nfc(text: str) -> str:
@@ -55,7 +68,7 @@ def _untagged(value: dict[str, Any]) -> Hashable:
         except ValueError:
             return text
     if kind in ("int", "float") and isinstance(text, str):
-        return _decimal(text) if kind == "int" and "x" in text else text
+        return canonical(_decimal(text) if kind == "int" and "x" in text else text)
     return ("{", frozenset([(name, canonical(item)) for name, item in value.items()]))
 
 
@@ -68,19 +81,19 @@ def _decimal(text: str) -> str:
 
 
 def args_key(args: dict[str, Any]) -> Key:
-    """The ``json-scalar/2`` form of the arguments of a call."""
-    pairs: list[tuple[str, Hashable]] = []
-    add = pairs.append
+    """The ``json-scalar/2`` form of the arguments of a call; most are canonical as they stand."""
     for name, item in args.items():
         kind = type(item)
-        if kind is str and item.isascii():
-            item = _WORDS.get(item, item)
-        elif kind is int:
-            item = str(item)
-        else:
-            item = canonical(item)
-        add((name if name.isascii() else _nfc(name), item))
-    return frozenset(pairs)
+        if kind is str:
+            if item in _WORDS or item[:1] in _NUMERIC or not item.isascii():
+                break
+        elif kind is not int:
+            break
+        if not name.isascii():
+            break
+    else:
+        return frozenset(args.items())
+    return frozenset([(_nfc(name), canonical(item)) for name, item in args.items()])
 
 
 def args_key_v1(args: dict[str, Any]) -> Key:

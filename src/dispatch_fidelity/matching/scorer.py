@@ -89,32 +89,33 @@ class _Scorer:
         self.used: set[int] = set()
 
     def run(self) -> tuple[list[ScoredClaim], list[Execution]]:
-        groups, key_of, find = self.candidates.groups, self.key_of, self.names.find
-        # 1. Exact name and arguments.
-        wanted: dict[Place, list[tuple[int, Claim]]] = defaultdict(list)
+        groups, key_of, exact = self.candidates.groups, self.key_of, self.names.exact
+        # 1. Exact name and arguments: most claims are alone with one call, the others go by groups.
+        alone: dict[Place, int] = {}
+        wanted: dict[Place, list[tuple[int, Claim]]] = {}
         places: dict[int, Place] = {}
         rest: list[int] = []
         for number, claim in enumerate(self.claims):
-            tools = find(claim.tool)
-            if len(tools) == 1:
-                place = (tools[0], key_of(claim.args))
-                if place in groups:
-                    wanted[place].append((number, claim))
-                else:
-                    rest.append(number)
-                    places[number] = place
-            elif tools:
-                reason = f"the name fits several tools: {', '.join(tools[:5])}"
-                self._decide(number, Verdict.UNRESOLVED, reason)
-            else:
-                self._absent(number, "no tool of this name")
-        for place, items in wanted.items():
-            if len(items) == 1 and len(groups[place]) == 1:
-                self._judge(items[0][0], groups[place][0], "", True)
+            tool = claim.tool if claim.tool in exact else self._meant(number, claim.tool)
+            if tool is None:
                 continue
-            for number in self._pair_group(place, items, groups[place], ""):
+            place = (tool, key_of(claim.args))
+            if place not in groups:
                 rest.append(number)
                 places[number] = place
+                continue
+            first = alone.setdefault(place, number)
+            if first != number:
+                wanted.setdefault(place, [(first, self.claims[first])]).append((number, claim))
+        for place, number in alone.items():
+            group = groups[place]
+            if len(group) == 1 and place not in wanted:
+                self._judge(number, group[0], "", True)
+                continue
+            items = wanted.get(place) or [(number, self.claims[number])]
+            for left_over in self._pair_group(place, items, group, ""):
+                rest.append(left_over)
+                places[left_over] = place
         # 2. Renamed parameters and defaults, then letter case and white space, then unknown arguments.
         self.candidates.look_for(places.values())
         rest = self._by_roles(sorted(rest), places)
@@ -124,6 +125,18 @@ class _Scorer:
         used = self.used
         left = [execution for execution in self.executions if id(execution) not in used]
         return [scored for scored in self.decided if scored is not None], left
+
+    def _meant(self, number: int, name: str) -> str | None:
+        """The tool that a name which is none exactly can only mean; else the claim is decided."""
+        tools = self.names.find(name)
+        if len(tools) == 1:
+            return tools[0]
+        if tools:
+            reason = f"the name fits several tools: {', '.join(tools[:5])}"
+            self._decide(number, Verdict.UNRESOLVED, reason)
+        else:
+            self._absent(number, "no tool of this name")
+        return None
 
     # -- tiers -------------------------------------------------------------------------------------------
 
