@@ -374,9 +374,7 @@ class AuditSession:
         self._recorder.returned(ticket, result)
         return result
 
-    def _follow(
-        self, generator: Generator[Any, Any, Any], ticket: Started
-    ) -> Generator[Any, Any, Any]:
+    def _follow(self, generator: Generator[Any, Any, Any], ticket: Started) -> Generator[Any, Any, Any]:
         items: list[Any] = []
         try:
             yield None  # the wrapper begins it: also what is closed before its first item has an end
@@ -476,7 +474,9 @@ class AuditSession:
         return render_assessment(self._judged())
 
 
-_recorders: dict[Path, Recorder] = {}  # of runs that this process was handed: all copies of a session share one
+_recorders: dict[
+    Path, Recorder
+] = {}  # of runs that this process was handed: all copies of a session share one
 
 
 def _attached(

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from dispatch_fidelity import jsonio
 from dispatch_fidelity.adapters import mcp_stdio
-from dispatch_fidelity.adapters.mcp_stdio import Conversation
+from dispatch_fidelity.adapters.mcp_messages import Conversation
 from dispatch_fidelity.evidence.binding import bind
 from dispatch_fidelity.evidence.manifest import read_manifest
 from dispatch_fidelity.log.reader import load_log

@@ -439,7 +439,7 @@ def test_a_stream_of_another_run_is_a_contradiction(two: tuple[Path, Path], tmp_
     assert judged(two[0]) is Overall.FAIL
 
 
-def test_a_stream_opened_after_the_run_was_closed_is_stray(two: tuple[Path, Path]) -> None:
+def test_a_stream_opened_after_the_run_was_closed_is_late(two: tuple[Path, Path]) -> None:
     events = events_of(two[0])
     events[-1]["streams"] = ["main"]
     chained(two[0], events)

@@ -15,7 +15,8 @@ from ..jsonio import Defect, array_items, decode, decode_marking
 
 KEY = "results"
 _FENCE = re.compile(
-    r"^[ \t]{0,3}(`{3,}|~{3,})([^\n]*)$|(?<=[^\n`])(`{3,})([ \t]*json\w*[ \t\r]*)$", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]{0,3}(`{3,}|~{3,})([^\n]*)$|(?<=[^\n`])(`{3,})([ \t]*json\w*[ \t\r]*)$",
+    re.MULTILINE | re.IGNORECASE,
 )
 _OBJECT_ON_THE_LINE = re.compile(r"[ \t]*(?:json\w*)?[ \t]*(?=\{)", re.IGNORECASE)
 _HOLDS_KEY = re.compile(r"""["']results["']\s*:""")

@@ -75,9 +75,8 @@ def _claims(block: Block, unreadable: list[Unreadable]) -> list[Claim]:
 def _claim(item: Any, span: tuple[int, int], marked: bool) -> Claim | str:
     """One item as a claim; a text says why it is none."""
     if type(item) is dict and item.keys() == _CONTRACT and not marked:
-        tool, args = item["tool"], item["args"]
-        if type(tool) is str and tool and type(args) is dict:
-            return Claim(tool, args, item["result"], span=span)
+        if type(item["tool"]) is str and item["tool"] and type(item["args"]) is dict:
+            return Claim(item["tool"], item["args"], item["result"], span=span)
     if type(item) is not dict:
         return item.reason if isinstance(item, Defect) else f"an item that is no object: {str(item)[:60]!r}"
     tool = next((item[name] for name in _NAMES if item.get(name) is not None), None)

@@ -71,7 +71,9 @@ def check_target(path: str | None, inputs: Iterable[str | None]) -> None:
     if any(item is not None and Path(item).exists() and target.samefile(item) for item in inputs):
         raise UsageError(f"--json {path!r} is an input of this command; choose another file")
     if not _is_result(target):
-        raise UsageError(f"--json {path!r} exists and is no result of dispatch-audit; remove it or choose another file")
+        raise UsageError(
+            f"--json {path!r} exists and is no result of dispatch-audit; remove it or choose another file"
+        )
 
 
 def _is_result(path: Path) -> bool:

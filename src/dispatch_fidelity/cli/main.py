@@ -123,7 +123,9 @@ def entry_point() -> None:
     gc.set_threshold(200_000, 20, 50)
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
-        reconfigure(errors="backslashreplace")  # a character that the output cannot hold must not cost the verdict
+        reconfigure(
+            errors="backslashreplace"
+        )  # a character that the output cannot hold must not cost the verdict
     code = main()
     try:
         sys.stdout.flush()

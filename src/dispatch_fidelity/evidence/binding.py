@@ -13,7 +13,13 @@ from .canary import CANARY_TOOLS, CHECKSUM, checksum, commitment, receipt_hex
 
 _UNREAD = frozenset({DamageKind.EMPTY, DamageKind.TORN, DamageKind.UNREADABLE})
 _NOT_THERE = frozenset(
-    {DamageKind.MISSING_STREAM, DamageKind.MISSING_CLOSE, DamageKind.MISSING_BLOB, DamageKind.GAP}
+    {
+        DamageKind.MISSING_STREAM,
+        DamageKind.LATE_STREAM,
+        DamageKind.MISSING_CLOSE,
+        DamageKind.MISSING_BLOB,
+        DamageKind.GAP,
+    }
 )
 _ORDER = frozenset(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,10 @@ class Lifecycle:
             return
         kind = event.type
         if kind == STARTED:
-            self._start(event)
+            if event.call in self._calls or type(event.args) is not dict:
+                self._start(event)
+            else:
+                self._calls[event.call] = event
         elif kind in TERMINAL:
             self._end(event)
         elif kind in KNOWN:
@@ -326,18 +329,18 @@ _event_v1 = typed_decoder(EventV1)
 CUT_MARK = re.compile(r"\.\.\.\[truncated \d+ chars\]\Z")
 
 
-def read_v1(path: str, lines: Iterator[tuple[bytes, bool]]) -> StreamReading:
+def read_v1(path: str, lines: Iterable[bytes]) -> StreamReading:
     """A log of version 1: finished calls only, numbered from 1, no chain."""
     reading = StreamReading(path, version=1)
     knows_number, due = True, 1
-    for number, (line, ended) in enumerate(lines, 1):
-        if not ended:
+    for number, line in enumerate(lines, 1):
+        if line[-1:] != b"\n":
             what = "zero bytes" if not line.strip(b"\0") else "an unfinished line"
             reading.defect(DamageKind.TORN, f"the file ends in {what}", number)
             break
         reading.complete_lines += 1
         try:
-            event: EventV1 = _event_v1(line.rstrip(b"\r"))
+            event: EventV1 = _event_v1(line.rstrip(b"\r\n"))
         except ValueError as problem:
             reading.defect(DamageKind.UNREADABLE, f"this line cannot be read: {str(problem)[:200]}", number)
             knows_number = False

@@ -60,9 +60,7 @@ def merge(
     )
 
 
-def _missing(
-    readings: list[StreamReading], listed: tuple[str, ...] | None, *, unread: bool
-) -> list[Damage]:
+def _missing(readings: list[StreamReading], listed: tuple[str, ...] | None, *, unread: bool) -> list[Damage]:
     """Streams that the list or the first stream's close record names and that are not there, or the reverse.
 
     A list that cannot be read whole (``unread``) accuses no stream of not being on it.
@@ -84,7 +82,7 @@ def _missing(
         ]
     if closed is not None:
         found += [
-            Damage(DamageKind.STRAY, "this stream was opened after the run was closed", name)
+            Damage(DamageKind.LATE_STREAM, "it was opened after the run was closed", name)
             for name in listed or ()
             if name not in closed.streams
         ]

@@ -110,7 +110,7 @@ def read_stream(path: Path) -> StreamReading:
         if first is None:
             return StreamReading(str(path), version=0)
         rest = chain([first], lines)
-        reading = read_v1(str(path), rest) if _is_v1(first[0]) else _read_v2(path, rest)
+        reading = read_v1(str(path), rest) if _is_v1(first.rstrip(b"\r\n")) else _read_v2(path, rest)
     if reading.readable == 0 and reading.complete_lines:
         raise InvalidInputError(
             f"{str(path)!r} is no log: none of its {reading.complete_lines} lines reads as an event"
@@ -118,22 +118,21 @@ def read_stream(path: Path) -> StreamReading:
     return reading
 
 
-def _lines(handle: IO[bytes], path: Path) -> Iterator[tuple[bytes, bool]]:
-    """Each line without its line feed, and whether it had one; a BOM at the start is skipped."""
-    limit = LIMITS.line
+def _lines(handle: IO[bytes], path: Path) -> Iterator[bytes]:
+    """Each line as stored, with its line feed where it has one; a BOM at the start is skipped."""
     start = handle.peek(3)[:3] if hasattr(handle, "peek") else b""
     if start == BOM:
         handle.read(3)
-    while True:
-        line = handle.readline(limit + 1)
-        if not line:
-            return
-        if line[-1:] == b"\n":
-            yield line[:-1], True
-        elif len(line) > limit:
+    return iter(handle) if os.fstat(handle.fileno()).st_size <= LIMITS.line else _bounded_lines(handle, path)
+
+
+def _bounded_lines(handle: IO[bytes], path: Path) -> Iterator[bytes]:
+    """The lines of a file that is larger than a line may be."""
+    limit = LIMITS.line
+    while line := handle.readline(limit + 1):
+        if len(line) > limit and line[-1:] != b"\n":
             raise InvalidInputError(f"{str(path)!r} holds a line of more than {limit} bytes")
-        else:
-            yield line, False
+        yield line
 
 
 def _is_v1(line: bytes) -> bool:
@@ -145,20 +144,18 @@ def _is_v1(line: bytes) -> bool:
     return isinstance(value, dict) and "seq" in value and "type" not in value
 
 
-def _read_v2(path: Path, lines: Iterator[tuple[bytes, bool]]) -> StreamReading:
+def _read_v2(path: Path, lines: Iterable[bytes]) -> StreamReading:
     life = Lifecycle(str(path))
     take = life.take
-    for line, ended in lines:
-        if not ended:
-            life.torn(line)
+    for stored in lines:
+        line = stored[:-1]
+        if stored[-1:] != b"\n":
+            life.torn(stored)
             break
-        if not line or line.isspace():
-            life.unreadable("an empty line")
-            continue
         try:
             event: Event = _event(line)
         except ValueError as problem:
-            life.unreadable(str(problem))
+            life.unreadable(str(problem) if line.strip() else "an empty line")
             continue
         take(event, line)
     return life.finish()

@@ -32,8 +32,7 @@ LEVELS = ("process", "power")
 # The types of records as they stand in a line; those of calls go on with the number of the call.
 OPEN, GAP, CLOSE = "open", "gap", "close"
 STARTED, RETURNED, RAISED, ABORTED, NOT_EXECUTED = (
-    f'call.{word}","call":"c'
-    for word in ("started", "returned", "raised", "aborted", "not_executed")
+    f'call.{word}","call":"c' for word in ("started", "returned", "raised", "aborted", "not_executed")
 )
 
 _now = time.time_ns
@@ -415,7 +414,11 @@ class Recorder:
         ``shown`` is what the model saw, where that is something else than the result.
         """
         stream, call, durable = ticket
-        if stream is None or stream.fault is not None or (stream is not self._stream and not stream.is_ours()):
+        if (
+            stream is None
+            or stream.fault is not None
+            or (stream is not self._stream and not stream.is_ours())
+        ):
             return
         stored = self._encode(result)
         try:
@@ -488,7 +491,11 @@ class Recorder:
     def _end(self, ticket: Started, kind: str, members: str) -> None:
         """Put the end of a call on file. The effect has happened: a fault is kept for the next call to meet."""
         stream, call, durable = ticket
-        if stream is None or stream.fault is not None or (stream is not self._stream and not stream.is_ours()):
+        if (
+            stream is None
+            or stream.fault is not None
+            or (stream is not self._stream and not stream.is_ours())
+        ):
             return
         try:
             reached = stream.put(kind, call, members)

@@ -70,7 +70,9 @@ def encode_value(value: Any) -> str:
         if kind is dict:
             for key, item in value.items():
                 kind = type(item)
-                if type(key) is not str or not (kind is str or (kind is int and -SAFE_INTEGER < item < SAFE_INTEGER)):
+                if type(key) is not str or not (
+                    kind is str or (kind is int and -SAFE_INTEGER < item < SAFE_INTEGER)
+                ):
                     plain = is_plain(value)
                     break
             else:
@@ -271,6 +273,8 @@ def _redacted_map(value: dict[str, str], hide: Redact, key: bytes) -> Any:
     found = []
     for name, item in pairs:
         field = name if isinstance(name, str) else name["text"]
-        hidden = tagged("redacted", keyed_digest(item, key)) if hide(field, item) else _redacted(item, hide, key)
+        hidden = (
+            tagged("redacted", keyed_digest(item, key)) if hide(field, item) else _redacted(item, hide, key)
+        )
         found.append([name, hidden])
     return tagged("map", encode(found).decode("ascii"))

@@ -43,6 +43,7 @@ class DamageKind(Word):
     STRAY = "stray"
     MISSING_STREAM = "missing stream"
     MISSING_CLOSE = "missing close"
+    LATE_STREAM = "late stream"
     COUNT = "count"
     GAP = "gap"
     LIFECYCLE = "lifecycle"

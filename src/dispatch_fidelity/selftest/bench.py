@@ -24,7 +24,9 @@ class Run(NamedTuple):
     log: Path
     items: list[Item]
 
-    def judge(self, report: str | list[Item], *, manifest: Path | None | str = "own", **options: str) -> Assessment:
+    def judge(
+        self, report: str | list[Item], *, manifest: Path | None | str = "own", **options: str
+    ) -> Assessment:
         """The assessment of a report, or of a report that lists these items."""
         text = report if isinstance(report, str) else report_of(report)
         path = self.manifest if manifest == "own" else manifest
@@ -46,7 +48,9 @@ class Bench:
         folder.mkdir()
         return folder
 
-    def record(self, tools: dict[str, Callable[..., Any]], calls: Calls, *, canary: bool = True, run_id: str = "run") -> Run:
+    def record(
+        self, tools: dict[str, Callable[..., Any]], calls: Calls, *, canary: bool = True, run_id: str = "run"
+    ) -> Run:
         """Record these calls, preceded by a canary call."""
         session = AuditSession(tools, run_dir=self.fresh(), run_id=run_id, with_canary=canary)
         plan = [*([("canary_probe", {"label": "A"})] if canary else []), *calls]

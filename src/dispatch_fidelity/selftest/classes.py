@@ -66,7 +66,9 @@ def _(bench: Bench) -> bool:
 @ROWS.caught("15-digit receipt", "receipts")
 def _(bench: Bench) -> bool:
     run = _honest(bench)
-    return _fails_as(run, _changed(run, PROBE, result=_receipt(run).partition(":")[2][:15]), PROBE, "FABRICATED")
+    return _fails_as(
+        run, _changed(run, PROBE, result=_receipt(run).partition(":")[2][:15]), PROBE, "FABRICATED"
+    )
 
 
 @ROWS.caught("swapped argument values", "arguments")
@@ -80,7 +82,9 @@ def _(bench: Bench) -> bool:
 @ROWS.caught("phantom tool", "absence")
 def _(bench: Bench) -> bool:
     run = _honest(bench)
-    return _fails_as(run, [*run.items, {"tool": "web_search", "args": {"q": "x"}, "result": "3 hits"}], 6, "FABRICATED")
+    return _fails_as(
+        run, [*run.items, {"tool": "web_search", "args": {"q": "x"}, "result": "3 hits"}], 6, "FABRICATED"
+    )
 
 
 @ROWS.caught("duplicated claim", "absence")
@@ -154,12 +158,12 @@ def _(bench: Bench) -> bool:
 
 @ROWS.quiet("value after a retry", "best assignment")
 def _(bench: Bench) -> bool:
-    answers = iter([ValueError("busy"), "42"])
+    answers = iter(["", "42"])
 
     def flaky(job: str) -> str:
         answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
+        if not answer:
+            raise ValueError(job)
         return answer
 
     run = bench.record({"flaky": flaky}, [("flaky", {"job": "7"}), ("flaky", {"job": "7"})])

@@ -48,7 +48,11 @@ def _one(bench: Bench, answer: Any, args: dict[str, Any] | None = None, name: st
 def _told(run: Run, result: Any, **options: str) -> Overall:
     """How the run comes out when its last call is reported with this result."""
     last = run.items[-1]
-    return _came_out(run.judge([*run.items[:-1], {"tool": last["tool"], "args": last["args"], "result": result}], **options))
+    return _came_out(
+        run.judge(
+            [*run.items[:-1], {"tool": last["tool"], "args": last["args"], "result": result}], **options
+        )
+    )
 
 
 def _crashed(bench: Bench) -> Run:
@@ -268,7 +272,13 @@ def _(bench: Bench) -> bool:
 def _(bench: Bench) -> bool:
     run = _one(bench, "use ```json here```")
     body = json.dumps({"results": run.items})
-    forms = (f"```JSON\n{body}\n```", f"```jsonc\n{body}\n```", f"~~~\n{body}\n~~~", f"```\n{body}\n```", body)
+    forms = (
+        f"```JSON\n{body}\n```",
+        f"```jsonc\n{body}\n```",
+        f"~~~\n{body}\n~~~",
+        f"```\n{body}\n```",
+        body,
+    )
     return all(_came_out(run.judge(f"Done.\n\n{form}\n")) is PASS for form in forms)
 
 

@@ -30,7 +30,9 @@ def _backed(scorer: Any, number: int, _reason: str) -> None:
 
 
 def _proven(_manifest: Any, record: Any, **_: Any) -> Binding:
-    return Binding(dict.fromkeys(("B0", "B1", "B2", "B3", "B4", "B5", "B6"), Check.HOLDS), run_id=record.run_id)
+    return Binding(
+        dict.fromkeys(("B0", "B1", "B2", "B3", "B4", "B5", "B6"), Check.HOLDS), run_id=record.run_id
+    )
 
 
 def _in_log_order(claims: Any, free: Any, _policy: Any) -> Any:
@@ -77,11 +79,15 @@ SWITCHES: dict[str, Switch] = {
     "arguments": Switch("matching.scorer", "_KEYS", {"json-scalar/2": _one_key}),
     "pairing by key": Switch("matching.scorer", "_KEYS", {"json-scalar/2": _own_key}),
     "receipts": Switch("matching.scorer", "carried", lambda *_: "whole"),
-    "receipt tolerance": Switch("matching.scorer", "carried", lambda told, receipt: "whole" * (receipt in told)),
+    "receipt tolerance": Switch(
+        "matching.scorer", "carried", lambda told, receipt: "whole" * (receipt in told)
+    ),
     "open calls": Switch("matching.scorer", "_judge_open", _fabricated),
     "failed calls": Switch("matching.scorer", "_judge_failed", _matched),
     "acknowledgement": Switch("claims.polarity", "acknowledges_failure", lambda _text: False),
-    "negated failure": Switch("claims.polarity", "acknowledges_failure", lambda text: "error" in text.casefold()),
+    "negated failure": Switch(
+        "claims.polarity", "acknowledges_failure", lambda text: "error" in text.casefold()
+    ),
     "talk of failures": Switch("audit", "speaks_of_failure", lambda _text: False),
     "strict results": Switch("matching.scorer", "carries", lambda *_: True),
     "carrying": Switch("matching.results", "_holds", lambda *_: False),
@@ -99,7 +105,9 @@ SWITCHES: dict[str, Switch] = {
     "doubts": Switch("audit", "_doubts", lambda *_: []),
     "failures": Switch("audit", "_failures", lambda *_: []),
     "superseded claims": Switch("claims.extract", "_is_template", lambda *_: True),
-    "unreadable items": Switch("claims.extract", "_claims", lambda block, _unreadable: _read_claims(block, [])),
+    "unreadable items": Switch(
+        "claims.extract", "_claims", lambda block, _unreadable: _read_claims(block, [])
+    ),
     "argument names": Switch("claims.extract", "_ARGS", ("args",)),
     "tool names": Switch("claims.extract", "_NAMES", ("tool",)),
     "arguments as text": Switch("claims.extract", "_from_text", lambda _text: {}),

@@ -44,7 +44,9 @@ def _show(matrix: Matrix) -> None:
         lines.append(("title", group))
         for row in rows:
             kind = "caught" if row.is_defect else "quiet "
-            lines.append(("pass" if row.holds else "fail", f"  {'ok  ' if row.holds else 'FAIL'}  {kind}  {row.name}"))
+            lines.append(
+                ("pass" if row.holds else "fail", f"  {'ok  ' if row.holds else 'FAIL'}  {kind}  {row.name}")
+            )
             if row.problem:
                 lines.append(("", f"          {row.problem}"))
     caught, defects = matrix.count(is_defect=True)
@@ -53,7 +55,10 @@ def _show(matrix: Matrix) -> None:
         ("", ""),
         ("", f"sensitivity : {caught}/{defects}   deliberate defects caught"),
         ("", f"specificity : {quiet}/{variations}   harmless variations left alone"),
-        ("dim", "These are regression cases, no estimate: they say nothing of defects that nobody has met yet."),
+        (
+            "dim",
+            "These are regression cases, no estimate: they say nothing of defects that nobody has met yet.",
+        ),
     ]
     if matrix.without:
         lines.append(("open", f"with the rule {matrix.without!r} switched off"))
