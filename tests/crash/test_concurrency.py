@@ -116,7 +116,7 @@ def test_copies_of_a_session_in_one_worker_share_a_stream_that_is_closed_at_exit
 def test_a_call_of_a_child_after_the_run_was_closed_keeps_it_from_passing(tmp_path: Path) -> None:
     record = play("late", tmp_path)
     assert len(worked(record)) == 1
-    assert [damage.kind for damage in record.damage] == [DamageKind.STRAY]
+    assert [damage.kind for damage in record.damage] == [DamageKind.LATE_STREAM]
     call = ("work", {"worker": "late", "thread": 0, "number": 0})
     assert overall(tmp_path, record, call) is not Overall.PASS
 

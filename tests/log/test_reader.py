@@ -444,7 +444,7 @@ def test_a_stream_opened_after_the_run_was_closed_is_late(two: tuple[Path, Path]
     events[-1]["streams"] = ["main"]
     chained(two[0], events)
     record = load_log(two[0])
-    assert kinds(record) == ["stray"]
+    assert kinds(record) == ["late stream"]
     assert "after the run was closed" in record.damage[0].text
 
 

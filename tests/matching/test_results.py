@@ -9,7 +9,8 @@ from matching_words import ran, verdicts
 from matching_words import told as claim
 
 from dispatch_fidelity.jsonio import UNSET
-from dispatch_fidelity.matching.results import claims_value, contradiction, is_empty, result_key
+from dispatch_fidelity.matching.contradictions import contradiction
+from dispatch_fidelity.matching.results import claims_value, is_empty, result_key
 from dispatch_fidelity.model.call import Blob
 
 

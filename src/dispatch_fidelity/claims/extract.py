@@ -74,9 +74,15 @@ def _claims(block: Block, unreadable: list[Unreadable]) -> list[Claim]:
 
 def _claim(item: Any, span: tuple[int, int], marked: bool) -> Claim | str:
     """One item as a claim; a text says why it is none."""
-    if type(item) is dict and item.keys() == _CONTRACT and not marked:
-        if type(item["tool"]) is str and item["tool"] and type(item["args"]) is dict:
-            return Claim(item["tool"], item["args"], item["result"], span=span)
+    if (
+        type(item) is dict
+        and item.keys() == _CONTRACT
+        and type(item["tool"]) is str
+        and item["tool"]
+        and type(item["args"]) is dict
+        and not marked
+    ):
+        return Claim(item["tool"], item["args"], item["result"], span=span)
     if type(item) is not dict:
         return item.reason if isinstance(item, Defect) else f"an item that is no object: {str(item)[:60]!r}"
     tool = next((item[name] for name in _NAMES if item.get(name) is not None), None)

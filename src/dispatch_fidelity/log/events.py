@@ -37,6 +37,7 @@ class Event(Frozen, frozen=True, omit_defaults=True):
     calls: int = -1
     ended: int = -1
     streams: tuple[str, ...] = ()
+    heads: dict[str, str] = {}
     opening: str = ""
     digest: str = ""
 

@@ -268,7 +268,7 @@ class Lifecycle:
                 self._line,
             )
         if self.reading.close is None:
-            self.reading.close = Close(event.calls, event.ended, tuple(event.streams), event.opening)
+            self.reading.close = Close(event.calls, event.ended, event.streams, event.opening, event.heads)
 
     def _skip(self) -> None:
         """After a line that cannot be read: what rests on it is not derivable, and accuses nobody."""

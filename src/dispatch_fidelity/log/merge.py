@@ -27,6 +27,7 @@ def merge(
     if version == 2:
         damage += _missing(readings, listed, unread=bool(listing))
         damage += _foreign(readings, run_id)
+        damage += _replaced(readings)
     executions: list[Execution] = []
     streams: list[Stream] = []
     for reading in readings:
@@ -87,6 +88,17 @@ def _missing(readings: list[StreamReading], listed: tuple[str, ...] | None, *, u
             if name not in closed.streams
         ]
     return found
+
+
+def _replaced(readings: list[StreamReading]) -> list[Damage]:
+    """Closed streams that end in another record than the first stream's close record says; a cut one is torn."""
+    closed = next((reading.close for reading in readings if reading.stream == "main" and reading.close), None)
+    heads = closed.heads if closed is not None else {}
+    return [
+        Damage(DamageKind.CHAIN, "it ends in another record than the close record of the run says", reading.stream)
+        for reading in readings
+        if reading.close is not None and heads.get(reading.stream, reading.head) != reading.head
+    ]
 
 
 def _foreign(readings: list[StreamReading], run_id: str) -> list[Damage]:

@@ -385,7 +385,7 @@ class Recorder:
         return stream, call, durable
 
     def _head(self, tool: str, agent: str) -> tuple[str, bool]:
-        """The members of a start that are the same for every call of this tool by this agent; is it synced?"""
+        """What the starts of this tool by this agent share, and whether they are synced."""
         if len(self._heads) >= HEADS:
             self._heads.clear()
         head = f'"agent":{_name(agent)},"tool":{_name(tool)},"args":'
@@ -504,6 +504,14 @@ class Recorder:
         except (OSError, RecordingError):
             return
 
+    def _head_of(self, name: str) -> str:
+        """The SHA-256 of the last line of another stream that is closed; empty for one that is still open."""
+        try:
+            last = log_path(self.folder, self.run_id, name).read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
+        except OSError:
+            return ""
+        return _sha256(last).hexdigest() if b'"type":"close"' in last else ""
+
     # -- end ---------------------------------------------------------------------------------------------
 
     def gap(self, reason: str) -> None:
@@ -519,7 +527,11 @@ class Recorder:
         if stream is None or stream.fault is not None or stream.pid != os.getpid() or self._lost:
             return
         names = listed_streams(self.folder, self.run_id) if stream.id == "main" else [stream.id]
-        tail = f'"streams":{encode(names).decode("ascii")},"opening":"{self._opening}"'
+        heads = {name: head for name in names if name != stream.id and (head := self._head_of(name))}
+        tail = (
+            f'"streams":{encode(names).decode("ascii")},"heads":{encode(heads).decode("ascii")},'
+            f'"opening":"{self._opening}"'
+        )
         try:
             stream.sync(stream.put(CLOSE, "", tail) + 1)
         except (OSError, RecordingError):

@@ -215,7 +215,7 @@ Redact = Callable[[str, Any], bool]
 
 
 def redaction(choice: Collection[str] | Redact | None) -> Redact | None:
-    """``redact=`` of a session as one question: is the value under this field name to be hidden?"""
+    """``redact=`` of a session as one question, whether the value under a field name is to be hidden."""
     if choice is None:
         return None
     if callable(choice):

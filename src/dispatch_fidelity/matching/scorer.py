@@ -23,7 +23,7 @@ from .candidates import SHAPES, Candidates, Names, Place
 from .canonical import args_key, args_key_v1
 from .policy import Policy, checked
 from .receipts import carried
-from .results import carries, claims_value, contradiction, text_of
+from .results import carries, claims_value, text_of
 
 _KEYS = {"json-scalar/2": args_key, "coerce-str/1": args_key_v1}
 _WEAK = {
@@ -359,6 +359,13 @@ def _judge_told_failure(claim: Claim, execution: Execution, policy: Policy) -> t
     if policy.result_check == "off":
         return Verdict.MATCHED, "", f"{reason} (values are not judged)"
     return Verdict.RESULT_MISMATCH, reason, ""
+
+
+def contradiction(told: Any, execution: Execution) -> str:
+    """``contradictions.contradiction``, loaded when two results differ."""
+    from .contradictions import contradiction as find
+
+    return find(told, execution)
 
 
 def _is_blob(execution: Execution) -> bool:

@@ -68,6 +68,7 @@ class Close(Frozen, frozen=True):
     ended: int
     streams: tuple[str, ...] = ()
     opening: str = ""
+    heads: dict[str, str] = {}
 
 
 class Stream(Frozen, frozen=True):

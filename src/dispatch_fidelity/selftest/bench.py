@@ -25,7 +25,7 @@ class Run(NamedTuple):
     items: list[Item]
 
     def judge(
-        self, report: str | list[Item], *, manifest: Path | None | str = "own", **options: str
+        self, report: str | list[Item], *, manifest: Path | str | None = "own", **options: str
     ) -> Assessment:
         """The assessment of a report, or of a report that lists these items."""
         text = report if isinstance(report, str) else report_of(report)

@@ -184,7 +184,7 @@ def _(bench: Bench) -> bool:
 @ROWS.quiet("A14 equal calls, results in the other order", "best assignment")
 def _(bench: Bench) -> bool:
     answers = iter(["first", "second"])
-    run = bench.record({"poll": lambda job: next(answers)}, [("poll", {"job": "7"}), ("poll", {"job": "7"})])
+    run = bench.record({"poll": lambda **_: next(answers)}, [("poll", {"job": "7"}), ("poll", {"job": "7"})])
     return _came_out(run.judge([run.items[0], run.items[2], run.items[1]], result_check="strict")) is PASS
 
 

@@ -18,7 +18,7 @@ def _honest(bench: Bench, run_id: str = "run") -> Run:
     return bench.record(TOOLS, PLAN[1:], run_id=run_id)
 
 
-def _code(run: Run, report: str | None = None, *, manifest: Path | None | str = "own") -> int:
+def _code(run: Run, report: str | None = None, *, manifest: Path | str | None = "own") -> int:
     return run.judge(report_of(run.items) if report is None else report, manifest=manifest).outcome.exit_code
 
 

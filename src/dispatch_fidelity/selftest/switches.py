@@ -90,7 +90,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "talk of failures": Switch("audit", "speaks_of_failure", lambda _text: False),
     "strict results": Switch("matching.scorer", "carries", lambda *_: True),
-    "carrying": Switch("matching.results", "_holds", lambda *_: False),
+    "carrying": Switch("matching.results", "holds", lambda *_: False),
     "token boundaries": Switch("matching.results", "_is_token", lambda *_: True),
     "results by value": Switch("matching.results", "result_key", repr),
     "large results": Switch("matching.results", "_carries_blob", lambda *_: False),

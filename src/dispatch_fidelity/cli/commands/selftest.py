@@ -1,4 +1,4 @@
-"""Measure the instrument with known failure classes: are defects caught, and harmless variations left alone?
+"""Measure the instrument with known failure classes: defects to catch, harmless variations to leave alone.
 
 The rows are regression cases, written after the faults they hold. They are no estimate of how often other
 reports are judged rightly.
