@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from .errors import UsageError
 from .jsonio import UNSET
-from .log.values import snapshot
+from .log.values import TAG, snapshot
 from .model.run import ToolSpec
 
 _TYPES = {
@@ -36,7 +36,7 @@ class Tool:
         self.name = name
         self.fn = fn
         self.is_async = is_async(fn)
-        self.description = (inspect.getdoc(fn) or "").strip()
+        self.description = (inspect.getdoc(_unbound(fn)) or "").strip()
         signature = signature_of(fn)
         stated = schema or _attached_schema(fn)
         self.positional = _positional(signature)
@@ -92,10 +92,24 @@ def tool_name(fn: Any) -> str:
 
 def is_async(fn: Callable[..., Any]) -> bool:
     """Whether calling it gives something to be awaited or iterated asynchronously."""
+    fn = _unbound(fn)
+    return any(
+        inspect.iscoroutinefunction(item) or inspect.isasyncgenfunction(item) for item in (fn, _body(fn))
+    )
+
+
+def _unbound(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """What a partial was made of."""
     while isinstance(fn, functools.partial):
         fn = fn.func
-    target = fn if inspect.isroutine(fn) else getattr(type(fn), "__call__", fn)  # noqa: B004 - the method is wanted
-    return any(inspect.iscoroutinefunction(item) or inspect.isasyncgenfunction(item) for item in (fn, target))
+    return fn
+
+
+def _body(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that runs when a callable is called: itself, or the method of its class."""
+    if inspect.isroutine(fn) or inspect.isclass(fn):
+        return fn
+    return getattr(type(fn), "__call__", fn)  # noqa: B004 - the method is wanted
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature | None:
@@ -160,7 +174,7 @@ def schema_from_signature(fn: Callable[..., Any]) -> dict[str, Any]:
     if signature is None:
         return {"type": "object", "properties": {}, "additionalProperties": True}
     try:
-        hints = get_type_hints(fn)
+        hints = get_type_hints(_body(_unbound(fn)))
     except Exception:  # annotations are the user's: an unresolvable one types nothing
         hints = {}
     properties: dict[str, Any] = {}
@@ -175,7 +189,9 @@ def schema_from_signature(fn: Callable[..., Any]) -> dict[str, Any]:
         if parameter.default is inspect.Parameter.empty:
             required.append(name)
         else:
-            properties[name] = {**properties[name], "default": snapshot(parameter.default)}
+            default = snapshot(parameter.default)
+            if not (isinstance(default, dict) and TAG in default):  # a stand-in is nothing to send back
+                properties[name] = {**properties[name], "default": default}
     return {
         "type": "object",
         "properties": properties,
@@ -194,6 +210,8 @@ def _schema_of(hint: Any) -> dict[str, Any]:
         return {"enum": [snapshot(part) for part in parts]}
     if origin in (Union, UnionType):
         return {"anyOf": [_schema_of(part) for part in parts]}
+    if origin is tuple and parts and parts[-1] is not Ellipsis:
+        return {"type": "array", "prefixItems": [_schema_of(part) for part in parts], "items": False}
     if origin in (list, set, frozenset, tuple):
         return {"type": "array", "items": _schema_of(parts[0])} if parts else {"type": "array"}
     if origin is dict:

@@ -10,7 +10,7 @@ from ..model.assessment import Assessment, Binding, Check, Overall
 from ..model.call import Blob
 from ..model.execution import Execution
 from ..model.score import FAILING, ScoredClaim, Verdict
-from .text import call_text, clean, shortened, value_text
+from .text import call_text, clean, columns, shortened, value_text
 
 Line = tuple[str, str]
 WIDTH = 78
@@ -91,6 +91,8 @@ def claim_lines(assessment: Assessment) -> list[Line]:
         lines.append(("", ""))
         lines.append(("open", f"UNREADABLE  {clean(item.reason)}"))
         lines.append(("", f"  report  {shortened(assessment.report[slice(*item.span)], 400)}"))
+    if len(score.unreadable) > LISTED:
+        lines.append(("open", f"and {len(score.unreadable) - LISTED} more that cannot be read"))
     return lines
 
 
@@ -172,9 +174,11 @@ SUMMARY_HEAD = ("run", "agent", "calls", "failed", "open", "claims", "false", "o
 def table_lines(rows: list[tuple[str, ...]], head: tuple[str, ...] = SUMMARY_HEAD) -> list[str]:
     """Rows in aligned columns."""
     table = [head, *rows]
-    widths = [max(len(row[column]) for row in table) for column in range(len(head) - 1)]
+    widths = [max(columns(row[column]) for row in table) for column in range(len(head) - 1)]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)).rstrip()
+        "  ".join(
+            cell + " " * (width - columns(cell)) for cell, width in zip(row, [*widths, 0], strict=True)
+        ).rstrip()
         for row in table
     ]
 

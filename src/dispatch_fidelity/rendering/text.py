@@ -7,13 +7,22 @@ from typing import Any
 
 from ..jsonio import encode_lenient
 
-# Controls, C1, bidirectional overrides and isolates, zero-width characters, lone surrogates.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+# Controls, C1, bidirectional overrides and isolates, lone surrogates, and what takes no place or looks like a
+# space without being one: zero-width characters, fillers, tags.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_PLAIN = {9: " ", 10: "⏎"}
 
 
 def _shown(match: re.Match[str]) -> str:
     code = ord(match.group())
-    return {10: "⏎", 9: " "}.get(code, f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
+    if code in _PLAIN:
+        return _PLAIN[code]
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def clean(text: str) -> str:
@@ -28,6 +37,17 @@ def shortened(text: str, width: int) -> str:
         return text
     half = (width - 3) // 2
     return f"{text[:half]} … {text[-half:]}"
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal ``clean`` text takes: wide characters take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    return sum(
+        0 if category(c) in ("Mn", "Me") else 2 if east_asian_width(c) in ("W", "F") else 1 for c in text
+    )
 
 
 def call_text(tool: str, args: Any) -> str:

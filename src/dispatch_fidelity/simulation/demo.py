@@ -43,7 +43,7 @@ ABOUT = {
 
 
 def run_demo(run_dir: str) -> list[DemoRun]:
-    """Run the four agents; each leaves manifest, log, report and score in ``run_dir``."""
+    """Run the four agents; each leaves manifest, log and report in ``run_dir``, and its score unless it died."""
     suffix = secrets.token_hex(4)
     runs = []
     for script, expected in EXPECTED:
