@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,9 @@ class Adapter:
         session = AuditSession(tools={"noop": noop}, run_dir=folder)
         return session.call, str(session.log_path), session.close
 
-    def write_run(self, folder: str, run_id: str, calls: list[tuple[str, dict[str, Any], str]]) -> tuple[str, str]:
+    def write_run(
+        self, folder: str, run_id: str, calls: list[tuple[str, dict[str, Any], str]]
+    ) -> tuple[str, str]:
         from dispatch_fidelity.evidence.sealing import seal_manifest
         from dispatch_fidelity.log.recorder import Recorder
 
@@ -42,7 +43,7 @@ class Adapter:
             else:
                 recorder.returned(ticket, result)
         recorder.close()
-        return os.path.join(folder, f"{run_id}.toollog.jsonl"), str(path)
+        return str(Path(folder) / f"{run_id}.toollog.jsonl"), str(path)
 
     def load(self, log: str) -> Any:
         from dispatch_fidelity import load_log

@@ -61,27 +61,46 @@ class Figures:
 
     def keep(self, title: str, value: float, bar: float | None, detail: str, rounds: int) -> None:
         met = None if bar is None else value <= bar
-        row = {"title": title, "value": round(value, 3), "bar": bar, "met": met, "detail": detail, "rounds": rounds}
+        row = {
+            "title": title,
+            "value": round(value, 3),
+            "bar": bar,
+            "met": met,
+            "detail": detail,
+            "rounds": rounds,
+        }
         self.ratios.append(row)
-        print(f"{title}: {value:.3f}" + (f" (bar {bar}: {'met' if met else 'MISSED'})" if bar else ""), detail, flush=True)
+        print(
+            f"{title}: {value:.3f}" + (f" (bar {bar}: {'met' if met else 'MISSED'})" if bar else ""),
+            detail,
+            flush=True,
+        )
 
 
-def measure_recording(bench: Any, sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures) -> None:
+def measure_recording(
+    bench: Any, sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures
+) -> None:
     for threads in (1, 16):
         for number in range(rounds):
             for side, (python, adapter) in sides.items():
                 folder = str(work / f"record-{side}-{threads}-{number}")
-                found = bench.worker(python, "recorder", adapter, folder=folder, threads=threads, n=8000, reps=3)
+                found = bench.worker(
+                    python, "recorder", adapter, folder=folder, threads=threads, n=8000, reps=3
+                )
                 check(found)
                 out.add(f"record.{side}.{threads}", statistics.median(found["call"]) * 1e6)
                 out.add(f"record.{side}.{threads}.limit", statistics.median(found["write2"]) * 1e6)
         names = f"record.ours.{threads}", f"record.peer.{threads}"
         text = "1 thread" if threads == 1 else f"{threads} threads"
         out.ratio(f"recording a call, {text}, to the peer", *names, 0.6, "µs")
-        out.ratio(f"recording a call, {text}, to 2 writes + 2 SHA-256", names[0], f"{names[0]}.limit", 2.0, "µs")
+        out.ratio(
+            f"recording a call, {text}, to 2 writes + 2 SHA-256", names[0], f"{names[0]}.limit", 2.0, "µs"
+        )
 
 
-def measure_loading(bench: Any, sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures) -> None:
+def measure_loading(
+    bench: Any, sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures
+) -> None:
     size = 100_000
     calls, claims, truth = bench.make_calls(size)
     report = work / "load.report.md"
@@ -92,35 +111,53 @@ def measure_loading(bench: Any, sides: dict[str, tuple[str, str]], work: Path, r
         folder.mkdir()
         runs[side] = bench.load_adapter(adapter).write_run(str(folder), "run", calls)
     for _ in range(rounds):
-        limit = bench.decode_limit(runs["ours"][0], str(report), 1)
+        limit = bench.decode_limit(runs["peer"][0], str(report), 1)
         out.add("load.decode", min(limit.values()) * 1e3)
         for side, (python, adapter) in sides.items():
             log, manifest = runs[side]
-            found = bench.worker(python, "scale", adapter, log=log, manifest=manifest, report=str(report), loops=1)
+            found = bench.worker(
+                python, "scale", adapter, log=log, manifest=manifest, report=str(report), loops=1
+            )
             check(found)
-            wrong = {key: (found["counts"].get(key), value) for key, value in truth.items() if found["counts"].get(key) != value}
+            wrong = {
+                key: (found["counts"].get(key), value)
+                for key, value in truth.items()
+                if found["counts"].get(key) != value
+            }
             if wrong or found["bind_status"] != "PROVEN":
                 raise SystemExit(f"{side}: wrong verdicts {wrong}, binding {found['bind_status']}")
             out.add(f"load.{side}", (found["load"] + found["score"] + found["bind"]) * 1e3)
             out.add(f"load.{side}.peak", found["peak_mb"])
     out.ratio("load + score + bind of 100,000 calls, to the peer", "load.ours", "load.peer", 0.35, "ms")
-    out.ratio("load + score + bind of 100,000 calls, to decoding the same bytes", "load.ours", "load.decode", None, "ms")
+    out.ratio(
+        "load + score + bind of 100,000 calls, to decoding the same bytes",
+        "load.ours",
+        "load.decode",
+        None,
+        "ms",
+    )
     out.ratio("peak memory at 100,000 calls, to the peer", "load.ours.peak", "load.peer.peak", None, "MiB")
 
 
-def measure_growth(bench: Any, sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures) -> None:
+def measure_growth(
+    bench: Any, sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures
+) -> None:
     python, adapter = sides["ours"]
     sizes = (5_000, 10_000, 20_000)
     for kind, result in (("that succeeded", "rows=1 ok"), ("that failed", "ERROR:TimeoutError")):
         for size in sizes:
-            calls = [("canary_probe", {"label": "A"}, f"CANARY[A]:{bench.NONCE}")] + [("poll", {"job": "7"}, result)] * size
+            calls = [("canary_probe", {"label": "A"}, f"CANARY[A]:{bench.NONCE}")] + [
+                ("poll", {"job": "7"}, result)
+            ] * size
             folder = work / f"grow-{kind[-6:].strip()}-{size}"
             folder.mkdir()
             report = folder / "report.md"
             report.write_text(bench.make_report([{"tool": t, "args": a, "result": r} for t, a, r in calls]))
             log, manifest = bench.load_adapter(adapter).write_run(str(folder), "run", calls)
             for _ in range(rounds):
-                found = bench.worker(python, "scale", adapter, log=log, manifest=manifest, report=str(report), loops=1)
+                found = bench.worker(
+                    python, "scale", adapter, log=log, manifest=manifest, report=str(report), loops=1
+                )
                 check(found)
                 out.add(f"grow.{kind}.{size}", found["score"] * 1e3)
         points = [(size, min(out.samples[f"grow.{kind}.{size}"])) for size in sizes]
@@ -128,7 +165,9 @@ def measure_growth(bench: Any, sides: dict[str, tuple[str, str]], work: Path, ro
         out.keep(f"growth exponent, identical calls {kind}", exponent(points), 1.2, detail, rounds)
 
 
-def measure_start(bench: Any, sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures) -> None:
+def measure_start(
+    bench: Any, sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures
+) -> None:
     calls, claims, _ = bench.make_calls(20)
     report = work / "start.report.md"
     report.write_text(bench.make_report(claims))
@@ -149,7 +188,9 @@ def measure_start(bench: Any, sides: dict[str, tuple[str, str]], work: Path, rou
     out.ratio("score as a process, piped, to python -c pass", "start.ours", "start.python", None, "ms")
 
 
-def measure_relay(bench: Any, sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures) -> None:
+def measure_relay(
+    bench: Any, sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures
+) -> None:
     server_file, null_file = work / "echo.py", work / "null.py"
     server_file.write_text(bench.ECHO)
     null_file.write_text(bench.NULL_RELAY)
@@ -176,13 +217,27 @@ def measure_relay(bench: Any, sides: dict[str, tuple[str, str]], work: Path, rou
     for side in ("null", "ours", "peer"):
         for value, direct in zip(out.samples[f"relay.{side}"], out.samples["relay.direct"], strict=True):
             out.add(f"relay.{side}.added", max(value - direct, 0.1))
-    out.ratio("MCP relay, added latency, to a relay that parses nothing", "relay.ours.added", "relay.null.added", 4.0, "µs")
+    out.ratio(
+        "MCP relay, added latency, to a relay that parses nothing",
+        "relay.ours.added",
+        "relay.null.added",
+        4.0,
+        "µs",
+    )
     out.ratio("MCP relay, added latency, to the peer", "relay.ours.added", "relay.peer.added", None, "µs")
-    out.ratio("MCP relay, direct throughput to ours, 64 in flight", "relay.direct.rate", "relay.ours.rate", 1 / 0.6, "calls/s")
+    out.ratio(
+        "MCP relay, direct throughput to ours, 64 in flight",
+        "relay.direct.rate",
+        "relay.ours.rate",
+        1 / 0.6,
+        "calls/s",
+    )
 
 
 HOSTILE: dict[str, Callable[[int], str]] = {
-    "prose": lambda n: ("The agent looked at the quarterly figures and wrote a summary. " * (n // 62 + 1))[:n],
+    "prose": lambda n: ("The agent looked at the quarterly figures and wrote a summary. " * (n // 62 + 1))[
+        :n
+    ],
     "open fences": lambda n: "```json\n" * (n // 8),
     "an open fence, then blanks": lambda n: "```json\n" + " " * n,
     "an open fence, then empty lines": lambda n: "```json\n" + "\n" * n,
@@ -197,17 +252,25 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "comments": lambda n: '```json\n{"results": [' + "/* x */" * (n // 7) + "]}\n```",
     "open comments": lambda n: '```json\n{"results": [' + "/*" * (n // 2) + "]}\n```",
     "deep nesting": lambda n: '```json\n{"results": ' + "[" * (n // 2) + "]" * (n // 2) + "}\n```",
-    "many small blocks": lambda n: '```json\n{"results": [{"tool": "t", "args": {"x": 1}}]}\n```\n' * (n // 61),
+    "many small blocks": lambda n: (
+        '```json\n{"results": [{"tool": "t", "args": {"x": 1}}]}\n```\n' * (n // 61)
+    ),
     "one long result": lambda n: '```json\n{"results": [{"tool": "t", "result": "' + "x" * n + '"}]}\n```',
-    "failure words": lambda n: '```json\n{"results": [{"tool": "t", "result": "' + "not failed but ok; " * (n // 19) + '"}]}\n```',
+    "failure words": lambda n: (
+        '```json\n{"results": [{"tool": "t", "result": "' + "not failed but ok; " * (n // 19) + '"}]}\n```'
+    ),
     "tildes": lambda n: "~" * n,
     "key words": lambda n: "'results' : " * (n // 12),
 }
 
 
-def measure_hostile(_bench: Any, sides: dict[str, tuple[str, str]], _work: Path, rounds: int, out: Figures) -> None:
+def measure_hostile(
+    _bench: Any, sides: dict[str, tuple[str, str]], _work: Path, rounds: int, out: Figures
+) -> None:
     """Time over hostile report text, in a process of its own, scored against a run with one failed call."""
-    program = "import benchmarks.run as r, sys; r.hostile_worker(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))"
+    program = (
+        "import benchmarks.run as r, sys; r.hostile_worker(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))"
+    )
     worst = 0.0
     for name in HOSTILE:
         points = []
@@ -246,7 +309,9 @@ def exponent(points: list[tuple[int, float]]) -> float:
     xs = [math.log(size) for size, _ in points]
     ys = [math.log(value) for _, value in points]
     mean_x, mean_y = statistics.fmean(xs), statistics.fmean(ys)
-    return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / sum((x - mean_x) ** 2 for x in xs)
+    return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / sum(
+        (x - mean_x) ** 2 for x in xs
+    )
 
 
 def check(found: dict[str, Any]) -> None:
@@ -265,9 +330,15 @@ SECTIONS: dict[str, Callable[..., None]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", required=True, help="python of the environment that holds the reference implementation")
-    parser.add_argument("--ours", default=sys.executable, help="python of an environment that holds this package")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--peer", required=True, help="python of the environment that holds the reference implementation"
+    )
+    parser.add_argument(
+        "--ours", default=sys.executable, help="python of an environment that holds this package"
+    )
     parser.add_argument("--bench", default=str(ROOT.parent / "shared" / "bench" / "bench_peer.py"))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default=",".join(SECTIONS))
@@ -294,7 +365,9 @@ def main() -> None:
         },
         "rounds": options.rounds,
         "ratios": out.ratios,
-        "samples": {name: [round(value, 3) for value in values] for name, values in sorted(out.samples.items())},
+        "samples": {
+            name: [round(value, 3) for value in values] for name, values in sorted(out.samples.items())
+        },
     }
     RESULTS.write_text(json.dumps(document, indent=1) + "\n")
 

@@ -35,7 +35,14 @@ class Limits(NamedTuple):
 
 LIMITS = Limits()
 
-_encode = plain_json = msgspec.json.Encoder().encode
+
+def _absent(value: Any) -> None:
+    """What the record does not hold is null in a result."""
+    if value is not UNSET:
+        raise TypeError(f"{type(value).__name__} is no plain data")
+
+
+_encode = plain_json = msgspec.json.Encoder(enc_hook=_absent).encode
 _decode = msgspec.json.Decoder().decode
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")

@@ -20,7 +20,6 @@ _TYPES = {
     float: "number",
     bool: "boolean",
     NoneType: "null",
-    list: "array",
     dict: "object",
 }
 
@@ -203,19 +202,29 @@ def schema_from_signature(fn: Callable[..., Any]) -> dict[str, Any]:
 def _schema_of(hint: Any) -> dict[str, Any]:
     if hint is UNSET or hint is Any:
         return {}
+    origin, parts = get_origin(hint) or hint, get_args(hint)
+    if origin in (list, set, frozenset, tuple):
+        return _schema_of_array(origin, parts)
     if hint in _TYPES:
         return {"type": _TYPES[hint]}
-    origin, parts = get_origin(hint), get_args(hint)
     if origin is Literal:
         return {"enum": [snapshot(part) for part in parts]}
     if origin in (Union, UnionType):
         return {"anyOf": [_schema_of(part) for part in parts]}
-    if origin is tuple and parts and parts[-1] is not Ellipsis:
-        return {"type": "array", "prefixItems": [_schema_of(part) for part in parts], "items": False}
-    if origin in (list, set, frozenset, tuple):
-        return {"type": "array", "items": _schema_of(parts[0])} if parts else {"type": "array"}
     if origin is dict:
         return {"type": "object"}
     if isinstance(hint, type) and issubclass(hint, Enum):
         return {"enum": [snapshot(member.value) for member in hint]}
     return {}
+
+
+def _schema_of_array(origin: Any, parts: tuple[Any, ...]) -> dict[str, Any]:
+    """Always with ``items``: providers refuse an array without it, and know no other way to type its places."""
+    if origin is not tuple or not parts or parts[-1] is Ellipsis:
+        return {"type": "array", "items": _schema_of(parts[0]) if parts else {}}
+    kinds: list[dict[str, Any]] = []
+    for schema in map(_schema_of, parts):
+        if schema not in kinds:
+            kinds.append(schema)
+    items = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+    return {"type": "array", "items": items, "minItems": len(parts), "maxItems": len(parts)}

@@ -164,6 +164,13 @@ def test_arguments_that_are_a_list_are_no_crash_in_log_2(tmp_path: Path) -> None
     assert run.judge() == 1  # the chain shows the edit
 
 
+@pytest.mark.fault("C5")
+def test_a_call_whose_arguments_were_cut_out_of_log_2_is_no_crash(tmp_path: Path) -> None:
+    run = Run(tmp_path, 2)
+    run.edit(run.log, lambda data: data.replace(b',"args":{"at":"here"}', b""))
+    assert run.judge("--json", str(tmp_path / "score.json")) == 1  # the chain shows the edit
+
+
 @pytest.mark.fault("C6")
 @pytest.mark.parametrize("tool", [["look"], {"name": "look"}, 7, None])
 def test_a_tool_that_is_no_text_is_damage(run: Run, tool: Any) -> None:

@@ -95,7 +95,11 @@ def _replaced(readings: list[StreamReading]) -> list[Damage]:
     closed = next((reading.close for reading in readings if reading.stream == "main" and reading.close), None)
     heads = closed.heads if closed is not None else {}
     return [
-        Damage(DamageKind.CHAIN, "it ends in another record than the close record of the run says", reading.stream)
+        Damage(
+            DamageKind.CHAIN,
+            "it ends in another record than the close record of the run says",
+            reading.stream,
+        )
         for reading in readings
         if reading.close is not None and heads.get(reading.stream, reading.head) != reading.head
     ]

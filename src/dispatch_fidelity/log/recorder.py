@@ -27,13 +27,12 @@ from .values import Redact, encode_value, redacted, snapshot, tagged
 INLINE_LIMIT = 16 * 1024
 PREVIEW = 1024
 HEADS = 4096
+SHORT = "short write: the disk is full or a limit was reached"
 LEVELS = ("process", "power")
 
 # The types of records as they stand in a line; those of calls go on with the number of the call.
 OPEN, GAP, CLOSE = "open", "gap", "close"
-STARTED, RETURNED, RAISED, ABORTED, NOT_EXECUTED = (
-    f'call.{word}","call":"c' for word in ("started", "returned", "raised", "aborted", "not_executed")
-)
+RAISED, ABORTED, NOT_EXECUTED = (f'call.{word}","call":"c' for word in ("raised", "aborted", "not_executed"))
 
 _now = time.time_ns
 _tick = time.monotonic_ns
@@ -90,45 +89,42 @@ class _Stream:
         self.sync(self.n)
         sync_folder(path.parent)
 
-    def put(self, kind: str, call: int | str | None, tail: str) -> int:
-        """Put one record on file with one write, and return its number, which names the call that it starts.
+    # ``Recorder.start`` and ``Recorder.returned`` hold the same steps as ``put``, written out: two frames less
+    # are a twentieth of the time that recording a call takes.
+
+    def put(self, kind: str, call: int | str, tail: str) -> int:
+        """Put one record on file with one write, and return its number.
 
         Counts are kept and told under the lock, so that the close record is true while other calls end.
         Whatever goes wrong here, a short write and an interrupt included, poisons the stream: what is on
         file is then unknown, and a record behind it would break the chain of an honest run.
         """
-        lock = self.lock
-        if not lock.acquire(False):
-            if self.write is _write:
-                self.write = _write_holding_the_interpreter()
-            lock.acquire()
+        if not self.lock.acquire(False):
+            self.wait()
         try:
             if self.fault is not None:
                 raise RecordingError(str(self.fault))
             number = self.n
             mono = _tick() // 1000
             line = (
-                f'{self.prefix}{number},"prev":"{self.prev}","type":"{kind}{number if call is None else call}'
-                f'","wall":{self.epoch + mono},"mono":{mono},{tail}}}'
+                f'{self.prefix}{number},"prev":"{self.prev}","type":"{kind}{call}",'
+                f'"wall":{self.epoch + mono},"mono":{mono},{tail}}}'
             ).encode()
             if kind is CLOSE:
                 calls = number - 1 - self.ended - self.gaps
                 line = b'%b,"calls":%d,"ended":%d' % (line[:-1], calls, self.ended)
                 line = b'%b,"digest":"%b"}' % (line, _sha256(line).hexdigest().encode())
             if self.write(self.fd, line + b"\n") != len(line) + 1:
-                raise OSError("short write: the disk is full or a limit was reached")
+                raise OSError(SHORT)
             self.prev = _sha256(line).hexdigest()
             self.n = number + 1
-            if kind is RETURNED:
-                self.ended += 1
-            elif kind is not STARTED:
-                self.count(kind)
+            self.count(kind)
             return number
         except BaseException as problem:
-            self.fault = self.fault or problem
+            self.poison(problem)
             raise
         finally:
-            lock.release()
+            self.lock.release()
 
     def count(self, kind: str) -> None:
         """Keep count of what is no start; after the close record nothing more can be written."""
@@ -146,6 +142,12 @@ class _Stream:
     def is_ours(self) -> bool:
         """Whether this process opened it; a fork writes to a stream of its own."""
         return self.pid == os.getpid()
+
+    def wait(self) -> None:
+        """Take the lock that another thread holds; from here on ``write`` keeps the interpreter."""
+        if self.write is _write:
+            self.write = _write_holding_the_interpreter()
+        self.lock.acquire()
 
     def release(self) -> None:
         """Give the file back; nothing can be written any more."""
@@ -366,7 +368,27 @@ class Recorder:
             stream = self._stream
             if stream is None or stream.fault is not None:
                 stream = self._current()
-            call = stream.put(STARTED, None, tail)
+            lock = stream.lock
+            if not lock.acquire(False):
+                stream.wait()
+            try:
+                if stream.fault is not None:
+                    raise RecordingError(str(stream.fault))
+                call = stream.n
+                mono = _tick() // 1000
+                line = (
+                    f'{stream.prefix}{call},"prev":"{stream.prev}","type":"call.started","call":"c{call}",'
+                    f'"wall":{stream.epoch + mono},"mono":{mono},{tail}}}'
+                ).encode()
+                if stream.write(stream.fd, line + b"\n") != len(line) + 1:
+                    raise OSError(SHORT)
+                stream.prev = _sha256(line).hexdigest()
+                stream.n = call + 1
+            except BaseException as problem:
+                stream.poison(problem)
+                raise
+            finally:
+                lock.release()
             if durable:
                 stream.sync(call + 1)
         except (OSError, RecordingError) as problem:
@@ -426,9 +448,30 @@ class Recorder:
                 stored = self._as_blob(stored, result, durable)
             if shown is not None:
                 stored += f',"shown":{encode_value(shown)}'
-            reached = stream.put(RETURNED, call, '"result":' + stored)
+            lock = stream.lock
+            if not lock.acquire(False):
+                stream.wait()
+            try:
+                if stream.fault is not None:
+                    return
+                number = stream.n
+                mono = _tick() // 1000
+                line = (
+                    f'{stream.prefix}{number},"prev":"{stream.prev}","type":"call.returned","call":"c{call}",'
+                    f'"wall":{stream.epoch + mono},"mono":{mono},"result":{stored}}}'
+                ).encode()
+                if stream.write(stream.fd, line + b"\n") != len(line) + 1:
+                    raise OSError(SHORT)
+                stream.prev = _sha256(line).hexdigest()
+                stream.n = number + 1
+                stream.ended += 1
+            except BaseException as problem:
+                stream.poison(problem)
+                raise
+            finally:
+                lock.release()
             if durable:
-                stream.sync(reached + 1)
+                stream.sync(number + 1)
         except OSError as problem:
             stream.poison(problem)
         except RecordingError:

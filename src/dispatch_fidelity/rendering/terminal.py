@@ -33,7 +33,9 @@ def show_table(head: tuple[str, ...], rows: list[tuple[str, ...]], file: IO[str]
     from rich.text import Text
 
     colours = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
-    table = Table(title=title or None, title_justify="left", header_style="bold", pad_edge=False)
+    table = Table(
+        title=Text(title) if title else None, title_justify="left", header_style="bold", pad_edge=False
+    )
     for name in head:
         table.add_column(
             name, justify="right" if name in ("calls", "failed", "open", "claims", "false") else "left"

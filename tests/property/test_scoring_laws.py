@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from dispatch_fidelity.model.claim import Claim, Extraction
 from dispatch_fidelity.model.execution import Execution
 from dispatch_fidelity.model.score import FAILING, Score, Verdict
 
-ASSETS = Path(__file__).parent.parent / "assets"
+ASSETS = Path(__file__).parent.parent / "assets" / "artifacts_v1"
 ENDS = {0, 1, 2, 64, 65, 66}
 few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
@@ -184,33 +185,44 @@ def test_reading_a_block_gives_back_what_was_written(
 # -- commands ----------------------------------------------------------------------------------------------
 
 
+RUNS = ("v1-honest", "v1-lying", "v1-other", "v1-substituting", "recorded")
+
+
 @lru_cache(maxsize=1)
-def samples() -> dict[str, list[bytes]]:
-    """Real reports, logs, manifests and transcripts, to be mutated."""
-    found: dict[str, list[bytes]] = {"report": [], "log": [], "manifest": [], "talk": []}
-    for path in sorted((ASSETS / "artifacts_v1").iterdir()):
-        kind = {".md": "report", ".jsonl": "log", ".json": "manifest"}.get(path.suffix)
-        if kind is not None:
-            found[kind].append(path.read_bytes())
+def runs() -> dict[str, dict[str, bytes]]:
+    """Real runs of both versions: claims, log and manifest that belong together."""
+    endings = {"claims": ".report.md", "log": ".toollog.jsonl", "manifest": ".manifest.json"}
+    found = {
+        run: {kind: (ASSETS / f"{run}{ending}").read_bytes() for kind, ending in endings.items()}
+        for run in RUNS[:-1]
+    }
     with tempfile.TemporaryDirectory() as folder:
-        session = AuditSession({"look": lambda at: {"seen": at}}, run_dir=folder, run_id="run")
+        session = AuditSession({"look": lambda at: {"seen": at}}, run_dir=folder, run_id="recorded")
         session.call("canary_probe", {"label": "A"})
         session.call("look", {"at": float("nan")})
-        session.call("look", {"at": "x" * 20_000})
+        session.call("look", {"at": 1})
         session.call("look", {"there": 1})
         session.close()
-        found["log"].append(session.log_path.read_bytes())
-        found["manifest"].append(session.manifest_path.read_bytes())
+        item = {"tool": "look", "args": {"at": 1}, "result": {"seen": 1}}
+        found["recorded"] = {
+            "claims": f"Done.\n```json\n{json.dumps({'results': [item]})}\n```\n".encode(),
+            "log": session.log_path.read_bytes(),
+            "manifest": session.manifest_path.read_bytes(),
+        }
+    return found
+
+
+def conversation() -> bytes:
+    """A transcript to audit."""
     call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
-    talk = [
+    report = '{"results": [{"tool": "look", "args": {"at": 1}, "result": "seen"}]}'
+    messages = [
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c", "content": "seen"},
-        {"role": "assistant", "content": '{"results": [{"tool": "look", "args": {"at": 1}}]}'},
+        {"role": "assistant", "content": report},
     ]
-    found["talk"].append(json.dumps({"messages": talk}).encode())
-    found["talk"].append(json.dumps(talk, indent=1).encode())
-    return found
+    return json.dumps(messages, indent=1).encode()
 
 
 plain: st.SearchStrategy[Any] = st.recursive(
@@ -260,9 +272,8 @@ KEYS = [
 
 
 @st.composite
-def mutated(draw: st.DrawFn, kind: str) -> bytes:
-    data = draw(st.sampled_from(samples()[kind]))
-    for _ in range(draw(st.integers(0, 4))):
+def mutated(draw: st.DrawFn, data: bytes) -> bytes:
+    for _ in range(draw(st.integers(0, 3))):
         start = draw(st.integers(0, len(data)))
         end = draw(st.integers(start, min(len(data), start + 40)))
         data = data[:start] + draw(st.sampled_from([b"", *SPLICES])) + data[end:]
@@ -270,23 +281,32 @@ def mutated(draw: st.DrawFn, kind: str) -> bytes:
 
 
 @st.composite
-def revalued(draw: st.DrawFn, kind: str) -> bytes:
-    """A real file in which one member of one JSON object has another value."""
-    data = draw(st.sampled_from(samples()[kind]))
-    key = draw(st.sampled_from(KEYS)).encode()
-    place = data.find(b'"%s":' % key)
-    if place < 0:
+def revalued(draw: st.DrawFn, data: bytes) -> bytes:
+    """The file with another value for one member of one of its objects."""
+    places = [match.end() for key in KEYS for match in re.finditer(rb'"%s": ?' % key.encode(), data)]
+    if not places:
         return data
-    colon = place + len(key) + 3
-    end = min(
-        [found for found in (data.find(mark, colon) for mark in (b",", b"}", b"\n")) if found >= 0] or [colon]
-    )
-    return data[:colon] + json.dumps(draw(plain)).encode() + data[end:]
+    start = draw(st.sampled_from(places))
+    end = re.compile(rb"[,}\n]|\Z").search(data, start)
+    assert end is not None
+    return data[:start] + json.dumps(draw(plain)).encode() + data[end.start() :]
 
 
-def anything(kind: str) -> st.SearchStrategy[bytes]:
+def anything(data: bytes) -> st.SearchStrategy[bytes]:
+    """The file, changed here and there; or a JSON document; or any bytes."""
     documents = plain.map(lambda value: json.dumps(value).encode())
-    return mutated(kind) | mutated(kind) | revalued(kind) | documents | st.binary(max_size=60)
+    return (
+        mutated(data) | mutated(data) | revalued(data) | revalued(data) | documents | st.binary(max_size=60)
+    )
+
+
+@st.composite
+def files_of_a_run(draw: st.DrawFn) -> dict[str, bytes]:
+    """The files of a real run, one of them replaced by anything."""
+    files = {**runs()[draw(st.sampled_from(RUNS))]}
+    kind = draw(st.sampled_from([*files]))
+    files[kind] = draw(anything(files[kind]))
+    return files
 
 
 @contextmanager
@@ -303,7 +323,7 @@ def chdir(folder: str) -> Iterator[None]:
 def ends(command: list[str], **files: bytes) -> int:
     with tempfile.TemporaryDirectory() as folder:
         names = {
-            "manifest": "run.manifest.json",
+            "manifest": "v1-honest.manifest.json",
             "log": "run.toollog.jsonl",
             "claims": "told.md",
             "talk": "talk.json",
@@ -317,25 +337,25 @@ def ends(command: list[str], **files: bytes) -> int:
 
 
 @many
-@given(anything("report"), anything("log"), anything("manifest"), st.sampled_from(RESULT_CHECKS))
-def test_score_ends_in_a_promised_exit_code(claims: bytes, log: bytes, manifest: bytes, check: str) -> None:
-    assert ends(["score", "--results", check], claims=claims, log=log, manifest=manifest) in ENDS
+@given(files_of_a_run(), st.sampled_from(RESULT_CHECKS))
+def test_score_ends_in_a_promised_exit_code(files: dict[str, bytes], check: str) -> None:
+    assert ends(["score", "--results", check], **files) in ENDS
 
 
 @many
-@given(anything("log"), anything("manifest"))
-def test_bind_ends_in_a_promised_exit_code(log: bytes, manifest: bytes) -> None:
-    assert ends(["bind"], log=log, manifest=manifest) in ENDS
+@given(files_of_a_run())
+def test_bind_ends_in_a_promised_exit_code(files: dict[str, bytes]) -> None:
+    assert ends(["bind"], log=files["log"], manifest=files["manifest"]) in ENDS
 
 
 @many
-@given(anything("talk"))
+@given(anything(conversation()))
 def test_audit_ends_in_a_promised_exit_code(talk: bytes) -> None:
     assert ends(["audit", "--binding-proof", "none"], talk=talk) in ENDS
 
 
 @few
-@given(anything("talk"))
+@given(anything(conversation()))
 def test_audit_under_a_named_format_ends_in_a_promised_exit_code(talk: bytes) -> None:
     assert ends(["audit", "--format", "openai-chat"], talk=talk) in ENDS
 
@@ -343,17 +363,17 @@ def test_audit_under_a_named_format_ends_in_a_promised_exit_code(talk: bytes) ->
 @few
 @given(plain.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40))
 def test_a_schema_ends_in_a_promised_exit_code(schema: bytes) -> None:
-    real = samples()
-    assert ends(["score"], claims=real["report"][0], log=real["log"][1], schema=schema) in ENDS
+    assert ends(["score"], schema=schema, **runs()["v1-honest"]) in ENDS
+
+
+words = st.text(st.characters(exclude_characters="./\\~"), max_size=8)
+commands = st.sampled_from(
+    ["score", "bind", "audit", "--log", "--claims", "--manifest", "--json", "--results"]
+)
 
 
 @few
-@given(
-    st.lists(
-        st.text(max_size=8) | st.sampled_from(["score", "bind", "audit", "--log", "--claims"]), max_size=5
-    )
-)
+@given(st.lists(words | commands, max_size=5))
 def test_any_arguments_end_in_a_promised_exit_code(args: list[str]) -> None:
-    command = [arg for arg in args if arg not in ("demo", "selftest")]
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        assert main(command) in ENDS
+        assert main([arg for arg in args if arg not in ("demo", "selftest")]) in ENDS
