@@ -436,11 +436,7 @@ class Recorder:
         ``shown`` is what the model saw, where that is something else than the result.
         """
         stream, call, durable = ticket
-        if (
-            stream is None
-            or stream.fault is not None
-            or (stream is not self._stream and not stream.is_ours())
-        ):
+        if stream is None or (stream is not self._stream and not stream.is_ours()):
             return
         stored = self._encode(result)
         try:
@@ -474,8 +470,6 @@ class Recorder:
                 stream.sync(number + 1)
         except OSError as problem:
             stream.poison(problem)
-        except RecordingError:
-            return
 
     def raised(self, ticket: Started, error: str, message: str, shown: str | None = None) -> None:
         """Put the exception that ended a call on file."""
