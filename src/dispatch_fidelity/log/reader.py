@@ -28,10 +28,9 @@ def open_input(path: PathLike) -> IO[bytes]:
     """The file open for reading; MissingInputError says why it cannot be."""
     try:
         return open(path, "rb")
-    except OSError as problem:
-        raise MissingInputError(
-            f"cannot open {os.fspath(path)!r}: {problem.strerror or problem}"
-        ) from problem
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise MissingInputError(f"cannot open {os.fspath(path)!r}: {reason}") from problem
 
 
 def load_log(path: PathLike | Iterable[PathLike]) -> Record:
