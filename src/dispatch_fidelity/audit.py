@@ -15,7 +15,7 @@ from .evidence.levels import evidence_level
 from .evidence.manifest import read_manifest
 from .jsonio import LIMITS, collector_paused
 from .log.reader import load_log
-from .matching.policy import RESULT_CHECKS, Policy
+from .matching.policy import RESULT_CHECKS, Policy, Wording
 from .matching.scorer import score_claims
 from .model.assessment import Assessment, Binding, BindingStatus, Choices, Level, Outcome, Overall
 from .model.call import Blob, Status
@@ -160,12 +160,26 @@ def _score(
         nonce=nonce,
         polarity=polarity,
         speaks_of_failure=speaks_of_failure,
+        wording=wording,
         read_blob=read_blob,
         keyed_digest=keyed_digest,
     )
     with collector_paused():
         known = {*record.tools, *specs}
         return score_claims(extract(report, known or None), record.executions, policy)
+
+
+def wording() -> Wording:
+    """The readers of words; their lists are loaded when two results differ."""
+    from .claims import effects
+
+    return Wording(
+        effects.spelled_unit,
+        effects.claimed_effects,
+        effects.denied_effects,
+        effects.whole_count,
+        effects.stated_value,
+    )
 
 
 def read_blob(blob: Blob) -> str | None:
@@ -183,7 +197,7 @@ def read_blob(blob: Blob) -> str | None:
 
 
 def decide(score: Score, binding: Binding, record: Record, level: Level, choices: Choices) -> Outcome:
-    """PASS, FAIL or INCONCLUSIVE, with every reason (DESIGN, section 8).
+    """PASS, FAIL or INCONCLUSIVE, with every reason (docs/verdicts.md).
 
     1. FAIL: a failing verdict of a claim that decides, a failed binding, or a false claim taken back by an
     empty block. 2. INCONCLUSIVE: whatever keeps the run from being measured whole. 3. PASS: nothing is left.

@@ -227,7 +227,7 @@ class AuditSession:
         recorder = self._recorder
         ticket = recorder.start(tool, args, agent_id, source_id)
         try:
-            value = self._tools[tool].fn(**args)
+            value = self._tools[tool].by_name(**args)
             if inspect.isawaitable(value):
                 value = await value
             if inspect.isasyncgen(value):
@@ -523,7 +523,7 @@ class _Noted(Generator[Any, Any, Any]):
 
 def _runnable(tools: Mapping[str, Tool]) -> dict[str, Callable[..., Any]]:
     """The tools that the synchronous route can run."""
-    return {name: tool.fn for name, tool in tools.items() if not tool.is_async}
+    return {name: tool.by_name for name, tool in tools.items() if not tool.is_async}
 
 
 def _checked_run_id(run_id: str | None) -> str:

@@ -27,7 +27,7 @@ _TYPES = {
 class Tool:
     """One callable under a name, with the order and the defaults of its parameters."""
 
-    __slots__ = ("description", "fn", "is_async", "name", "positional", "schema", "spec", "stated")
+    __slots__ = ("by_name", "description", "fn", "is_async", "name", "positional", "schema", "spec", "stated")
 
     def __init__(self, name: str, fn: Callable[..., Any], schema: Mapping[str, Any] | None = None) -> None:
         if not callable(fn):
@@ -39,6 +39,7 @@ class Tool:
         signature = signature_of(fn)
         stated = schema or _attached_schema(fn)
         self.positional = _positional(signature)
+        self.by_name = _by_name(fn, signature)
         self.spec = spec_from_schema(stated) if stated is not None else spec_from_signature(signature)
         self.stated = schema
         self.schema = dict(stated) if stated is not None and "properties" in stated else None
@@ -117,6 +118,20 @@ def signature_of(fn: Callable[..., Any]) -> inspect.Signature | None:
         return inspect.signature(fn)
     except (ValueError, TypeError):
         return None
+
+
+def _by_name(fn: Callable[..., Any], signature: inspect.Signature | None) -> Callable[..., Any]:
+    """The callable as an agent calls it, with every argument under its name; positional-only ones too."""
+    parameters = signature.parameters.items() if signature is not None else ()
+    bare = [name for name, parameter in parameters if parameter.kind is inspect.Parameter.POSITIONAL_ONLY]
+    if not bare:
+        return fn
+
+    def call(**args: Any) -> Any:
+        first = [args.pop(name) for name in bare if name in args]
+        return fn(*first, **args)
+
+    return call
 
 
 def _positional(signature: inspect.Signature | None) -> tuple[str, ...]:

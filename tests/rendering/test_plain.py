@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,20 @@ def test_no_hostile_character_reaches_the_text_raw(tmp_path: Path) -> None:
     assert "FAIL  (exit 1)" in text
     assert not UNSAFE.findall(text)
     assert text.encode("utf-8")
+
+
+def test_no_hostile_character_reaches_the_reasons_raw(tmp_path: Path) -> None:
+    def waits() -> Iterator[int]:
+        yield 1
+
+    name = HOSTILE.replace("\ud800", "")
+    session = AuditSession({name: waits}, run_dir=tmp_path, run_id="open")
+    begun = session.wrap(name)()
+    assessment = assess("", load_log(session.log_path), read_manifest(session.manifest_path))
+    begun.close()
+    session.close()
+    assert any("\u202e" in reason for reason in assessment.outcome.reasons)
+    assert not UNSAFE.findall(shown(assessment))
 
 
 def test_hostile_text_makes_no_lines_of_its_own(tmp_path: Path) -> None:

@@ -854,3 +854,18 @@ def test_a_process_that_ends_without_closing_leaves_its_run_partial(tmp_path: Pa
     )
     subprocess.run([sys.executable, "-c", program, tmp_path], check=True)
     assert load_log(tmp_path / "r.toollog.jsonl").completeness is Completeness.PARTIAL
+
+
+def test_a_tool_with_positional_only_parameters_is_called_by_name(tmp_path: Path) -> None:
+    def area(width: int, height: int, /, *, unit: str = "m2") -> str:
+        return f"{width * height} {unit}"
+
+    with AuditSession({"area": area}, run_dir=tmp_path, run_id="r") as session:
+        assert session.call("area", {"width": 3, "height": 4, "unit": "cm2"}) == "12 cm2"
+        assert session.call("area", {"width": 3, "height": 4}) == "12 m2"
+
+
+def test_a_lone_surrogate_in_the_task_does_not_keep_the_manifest_from_being_read(tmp_path: Path) -> None:
+    session = AuditSession({"t\ud800": len}, run_dir=tmp_path, run_id="r", task_id="task \udfff")
+    session.score("nothing was done")
+    assert session.outcome.overall == "INCONCLUSIVE"

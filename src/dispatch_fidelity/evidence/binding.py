@@ -1,4 +1,4 @@
-"""Are manifest and log of one run? The checks B0 to B6 (DESIGN, section 8), each on its own evidence."""
+"""Are manifest and log of one run? The checks B0 to B6 (docs/verdicts.md), each on its own evidence."""
 
 from __future__ import annotations
 

@@ -23,6 +23,11 @@ def new_nonce() -> str:
     return secrets.token_hex(16)
 
 
+def _writable(text: str) -> str:
+    """Text that JSON can hold: a lone surrogate is written as its escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def seal_manifest(
     folder: Path,
     run_id: str,
@@ -43,12 +48,12 @@ def seal_manifest(
     document = {
         "schema": "dispatch-fidelity/manifest/2",
         "run_id": run_id,
-        "task_id": task_id,
+        "task_id": None if task_id is None else _writable(task_id),
         "nonce_sha256": commitment(nonce),
         "keys": dict(keys or {}),
         "system": snapshot(system if system is not None else {}),
         "tools": {
-            name: {"params": list(spec.params), "defaults": spec.defaults, "variadic": spec.variadic}
+            _writable(name): {"params": list(spec.params), "defaults": spec.defaults, "variadic": spec.variadic}
             for name, spec in (tools or {}).items()
         },
         "regime": dict(regime or {}),

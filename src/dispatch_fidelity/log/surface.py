@@ -1,4 +1,4 @@
-"""Failure that is told by a result: the error surface of log 1, and failure by value (DESIGN, section 4)."""
+"""Failure that is told by a result: the error surface of log 1, and failure by value (docs/verdicts.md)."""
 
 from __future__ import annotations
 

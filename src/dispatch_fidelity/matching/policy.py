@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import UsageError
 from ..model.call import Blob
@@ -27,12 +27,40 @@ def _nothing(_blob: Blob) -> str | None:
     return None
 
 
+def _no_word(_text: str) -> str:
+    return ""
+
+
+def _no_effects(_text: str) -> dict[str, str]:
+    return {}
+
+
+def _no_count(_text: str) -> tuple[int, str, bool] | None:
+    return None
+
+
+class Wording(NamedTuple):
+    """What the words of a text say; a language knows it, matching asks. The defaults know no language.
+
+    ``unit`` is the symbol of a spelled-out unit; ``effects`` are those a claim states, by group; ``denied`` the
+    groups that a logged text says did not happen; ``whole`` the one count stated of the whole, with its noun and
+    whether that means any record; ``value`` the value that a text states.
+    """
+
+    unit: Callable[[str], str] = _no_word
+    effects: Callable[[str], dict[str, str]] = _no_effects
+    denied: Callable[[str], str] = _no_word
+    whole: Callable[[str], tuple[int, str, bool] | None] = _no_count
+    value: Callable[[str], str] = _no_word
+
+
 class Policy(Frozen, frozen=True):
     """How to match.
 
     ``tools`` are the declared tools with their parameters; ``closed`` says whether absence from the record
     accuses; ``polarity`` reads what a claim says of its end; ``speaks_of_failure`` whether a text is about
-    failures at all; ``read_blob`` gives the content of a large result; ``key`` opens redacted arguments.
+    failures at all; ``wording`` gives the readers of words, when two results differ; ``read_blob`` gives the
+    content of a large result; ``key`` opens redacted arguments.
     """
 
     result_check: str = "off"
@@ -42,6 +70,7 @@ class Policy(Frozen, frozen=True):
     nonce: str = ""
     polarity: Callable[[Claim], Polarity] = _done
     speaks_of_failure: Callable[[str], bool] = _never
+    wording: Callable[[], Wording] = Wording
     read_blob: Callable[[Blob], str | None] = _nothing
     keyed_digest: Callable[[Any], str] | None = None
 

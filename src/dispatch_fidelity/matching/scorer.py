@@ -21,7 +21,7 @@ from ..model.score import CANARY_TOOLS, Score, ScoredClaim, Verdict
 from .assignment import assign
 from .candidates import SHAPES, Candidates, Names, Place
 from .canonical import args_key, args_key_v1
-from .policy import Policy, checked
+from .policy import Policy, Wording, checked
 from .receipts import carried
 from .results import carries, claims_value, text_of
 
@@ -91,8 +91,7 @@ class _Scorer:
     def run(self) -> tuple[list[ScoredClaim], list[Execution]]:
         groups, key_of, exact = self.candidates.groups, self.key_of, self.names.exact
         # 1. Exact name and arguments: most claims are alone with one call, the others go by groups.
-        alone: dict[Place, int] = {}
-        wanted: dict[Place, list[tuple[int, Claim]]] = {}
+        wanted: dict[int, tuple[Place, list[Execution], list[tuple[int, Claim]]]] = {}
         places: dict[int, Place] = {}
         rest: list[int] = []
         for number, claim in enumerate(self.claims):
@@ -100,19 +99,20 @@ class _Scorer:
             if tool is None:
                 continue
             place = (tool, key_of(claim.args))
-            if place not in groups:
+            group = groups.get(place)
+            if group is None:
                 rest.append(number)
                 places[number] = place
                 continue
-            first = alone.setdefault(place, number)
-            if first != number:
-                wanted.setdefault(place, [(first, self.claims[first])]).append((number, claim))
-        for place, number in alone.items():
-            group = groups[place]
-            if len(group) == 1 and place not in wanted:
-                self._judge(number, group[0], "", True)
+            asked = wanted.get(id(group))
+            if asked is None:
+                wanted[id(group)] = (place, group, [(number, claim)])
+            else:
+                asked[2].append((number, claim))
+        for place, group, items in wanted.values():
+            if len(items) == len(group) == 1:
+                self._judge(items[0][0], group[0], "", True)
                 continue
-            items = wanted.get(place) or [(number, self.claims[number])]
             for left_over in self._pair_group(place, items, group, ""):
                 rest.append(left_over)
                 places[left_over] = place
@@ -285,7 +285,7 @@ def judge(claim: Claim, execution: Execution, policy: Policy) -> tuple[Verdict, 
         return Verdict.RESULT_MISMATCH, "the claimed result does not carry the logged one", ""
     if execution.cut or execution.result is UNSET:
         return Verdict.MATCHED, "", ""
-    against = contradiction(claim.result, execution)
+    against = contradiction(claim.result, execution, policy.wording)
     if not against:
         return Verdict.MATCHED, "", ""
     if policy.result_check == "contradicted":
@@ -349,11 +349,11 @@ def _repeats_failure(told: Any, execution: Execution, policy: Policy) -> bool:
 
 
 def _judge_told_failure(claim: Claim, execution: Execution, policy: Policy) -> tuple[Verdict, str, str]:
-    """A failure told of a call that succeeded; quiet where the logged text is itself about failures."""
+    """A failure told of a call that succeeded; quiet where the logged text is about failures or nothing done."""
     if claims_value(claim.result) and carries(claim.result, execution, policy.read_blob):
         return Verdict.MATCHED, "", ""
     logged = "" if execution.result is UNSET else text_of(execution.result) if not _is_blob(execution) else ""
-    if _is_blob(execution) or policy.speaks_of_failure(logged):
+    if _is_blob(execution) or policy.speaks_of_failure(logged) or policy.wording().denied(logged):
         return Verdict.MATCHED, "", ""
     reason = "the report tells of a failure; the log shows that the call succeeded"
     if policy.result_check == "off":
@@ -361,11 +361,11 @@ def _judge_told_failure(claim: Claim, execution: Execution, policy: Policy) -> t
     return Verdict.RESULT_MISMATCH, reason, ""
 
 
-def contradiction(told: Any, execution: Execution) -> str:
+def contradiction(told: Any, execution: Execution, wording: Callable[[], Wording]) -> str:
     """``contradictions.contradiction``, loaded when two results differ."""
     from .contradictions import contradiction as find
 
-    return find(told, execution)
+    return find(told, execution, wording())
 
 
 def _is_blob(execution: Execution) -> bool:

@@ -33,7 +33,7 @@ class Check(Word):
 
 
 class Binding(Frozen, frozen=True):
-    """The checks B0 to B6 (DESIGN, section 8); ``status`` is derived from them by the chosen proof."""
+    """The checks B0 to B6 (docs/verdicts.md); ``status`` is derived from them by the chosen proof."""
 
     checks: dict[str, Check] = {}
     findings: tuple[str, ...] = ()

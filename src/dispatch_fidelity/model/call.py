@@ -6,7 +6,7 @@ from .frozen import Frozen, Word
 
 
 class Status(Word):
-    """How an execution ended, as far as its source shows (DESIGN, section 4)."""
+    """How an execution ended, as far as its source shows (docs/verdicts.md)."""
 
     RETURNED = "returned"
     CACHED = "cached"

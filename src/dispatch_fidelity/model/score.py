@@ -11,7 +11,7 @@ from .frozen import UNSET, Frozen, Word
 
 
 class Verdict(Word):
-    """The verdict of one claim (DESIGN, section 7)."""
+    """The verdict of one claim (docs/verdicts.md)."""
 
     MATCHED = "MATCHED"
     FABRICATED = "FABRICATED"

@@ -1,4 +1,4 @@
-"""An assessment as plain data for JSON (DESIGN, section 8); versioned by the names in ``regime``."""
+"""An assessment as plain data for JSON (docs/artifacts.md); versioned by the names in ``regime``."""
 
 from __future__ import annotations
 
