@@ -27,6 +27,7 @@ from .values import Redact, encode_value, redacted, snapshot, tagged
 INLINE_LIMIT = 16 * 1024
 PREVIEW = 1024
 HEADS = 4096
+YIELDS = 64
 SHORT = "short write: the disk is full or a limit was reached"
 LEVELS = ("process", "power")
 
@@ -38,6 +39,7 @@ _now = time.time_ns
 _tick = time.monotonic_ns
 _sha256 = hashlib.sha256
 _write = os.write
+_sleep = time.sleep
 
 
 class _Stream:
@@ -144,9 +146,17 @@ class _Stream:
         return self.pid == os.getpid()
 
     def wait(self) -> None:
-        """Take the lock that another thread holds; from here on ``write`` keeps the interpreter."""
+        """Take the lock that another thread holds; from here on ``write`` keeps the interpreter.
+
+        The holder lost the interpreter in mid-record: letting it run is quicker than to sleep on the lock,
+        which every thread would then do at every record.
+        """
         if self.write is _write:
             self.write = _write_holding_the_interpreter()
+        for _ in range(YIELDS):
+            _sleep(0)
+            if self.lock.acquire(False):
+                return
         self.lock.acquire()
 
     def release(self) -> None:
@@ -362,7 +372,7 @@ class Recorder:
         """
         head, durable = self._heads.get((tool, agent)) or self._head(tool, agent)
         tail = head + self._encode(args)
-        if attempt != 1 or source_id or parent:
+        if source_id or parent or attempt != 1:
             tail = _extras(attempt, source_id, parent) + tail
         try:
             stream = self._stream
