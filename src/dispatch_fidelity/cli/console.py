@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import JSONError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..rendering.plain import Line
 
 _OURS = ({"run_id", "score"}, {"runs", "outcome"}, {"binding", "manifest"}, {"selftest"}, {"demo"})
@@ -63,6 +64,8 @@ def check_target(path: str | None, inputs: Iterable[str | None]) -> None:
     """Refuse, before any work, to write JSON over an input or over a file that is no result of ours."""
     if path is None or path == "-":
         return
+    from pathlib import Path
+
     target = Path(path)
     if not target.exists():
         return
@@ -97,6 +100,8 @@ def write_json(path: str | None, document: Mapping[str, Any]) -> None:
     if path == "-":
         sys.stdout.write(text)
         return
+    from pathlib import Path
+
     temporary = Path(f"{path}.{os.getpid()}.tmp")
     try:
         temporary.write_text(text, encoding="ascii")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInputError, JSONError, MissingInputError
@@ -49,7 +48,7 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
         raise MissingInputError(f"cannot open {name!r}: {reason}") from problem
     if len(data) > LIMITS.report:
         raise InvalidInputError(f"{name!r} is no manifest: it is larger than {LIMITS.report} bytes")
-    return parse_manifest(data, Path(path).name)
+    return parse_manifest(data, os.path.basename(name))
 
 
 def parse_manifest(data: bytes, file_name: str = "") -> Manifest:

@@ -53,7 +53,11 @@ def seal_manifest(
         "keys": dict(keys or {}),
         "system": snapshot(system if system is not None else {}),
         "tools": {
-            _writable(name): {"params": list(spec.params), "defaults": spec.defaults, "variadic": spec.variadic}
+            _writable(name): {
+                "params": list(spec.params),
+                "defaults": spec.defaults,
+                "variadic": spec.variadic,
+            }
             for name, spec in (tools or {}).items()
         },
         "regime": dict(regime or {}),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from ..jsonio import typed_decoder
@@ -24,7 +24,7 @@ class StreamReading:
     def __init__(self, path: str, version: int) -> None:
         self.path = path
         self.version = version
-        self.stream = stream_in_name(Path(path))
+        self.stream = stream_in_name(os.path.basename(path))
         self.run_id = ""
         self.manifest_digest = ""
         self.executions: list[Execution] = []
@@ -230,7 +230,8 @@ class Lifecycle:
         """A large result: the content beside the log, when it is there and is what the digest says."""
         digest, preview = str(value.get("sha256", "")), str(value.get("text", ""))
         size = value.get("size")
-        path = Path(self.reading.path).parent / f"{self.reading.run_id}.blobs" / digest
+        folder = os.path.dirname(self.reading.path)
+        path = os.path.join(folder, f"{self.reading.run_id}.blobs", digest)
         blob = Blob(
             digest, size if isinstance(size, int) else 0, preview, str(value.get("media", "json")), str(path)
         )
@@ -238,7 +239,7 @@ class Lifecycle:
             self.reading.defect(DamageKind.BLOB, "a large result without a digest", self._line)
             return blob
         try:
-            with path.open("rb") as handle:
+            with open(path, "rb") as handle:
                 found = (
                     hashlib.file_digest(handle, "sha256").hexdigest()
                     if _FILE_DIGEST

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..jsonio import decode
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LOG_SUFFIX = ".toollog.jsonl"
 LIST_SUFFIX = ".streams.jsonl"
@@ -17,11 +20,11 @@ def log_path(folder: Path, run_id: str, stream: str) -> Path:
     return folder / f"{name}{LOG_SUFFIX}"
 
 
-def stream_in_name(path: Path) -> str:
+def stream_in_name(name: str) -> str:
     """The stream id in a log file's name; ``main`` where it holds none."""
-    if not path.name.endswith(LOG_SUFFIX):
+    if not name.endswith(LOG_SUFFIX):
         return "main"
-    return path.name[: -len(LOG_SUFFIX)].partition("+")[2] or "main"
+    return name[: -len(LOG_SUFFIX)].partition("+")[2] or "main"
 
 
 def list_path(folder: Path, run_id: str) -> Path:

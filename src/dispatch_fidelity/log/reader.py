@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import Path
 from typing import IO, Any
 
 from ..errors import InvalidInputError, JSONError, MissingInputError, UsageError
@@ -43,31 +42,34 @@ def load_log(path: PathLike | Iterable[PathLike]) -> Record:
     if not named:
         raise UsageError("no log was named: load_log takes the path of a log file, or several")
     with collector_paused():
-        first = Path(named[0])
-        readings = [read_stream(Path(item)) for item in named]
+        first = os.fspath(named[0])
+        readings = [read_stream(os.fspath(item)) for item in named]
         listing, listed = _read_list(first)
         run_id = next((reading.run_id for reading in readings if reading.run_id), "")
-        seen = {reading.path for reading in readings}
         if any(reading.version == 2 for reading in readings):
-            others = [path for path in _siblings(first, listed) if str(path) not in seen and path.exists()]
-            readings += map(read_stream, others)
-        return merge(readings, run_id=run_id, listed=listed, listing=listing, source=str(first))
+            seen = {os.path.realpath(reading.path) for reading in readings}
+            others = [item for item in _siblings(first, listed) if os.path.realpath(item) not in seen]
+            readings += [read_stream(item) for item in others if os.path.exists(item)]
+        return merge(readings, run_id=run_id, listed=listed, listing=listing, source=first)
 
 
-def _run_stem(path: Path) -> str | None:
+# Paths are text here: a small ``score`` spends a twentieth of its time on importing pathlib.
+
+
+def _run_stem(path: str) -> str | None:
     """The run id in a log file's name; None for a file that does not follow our naming."""
-    if not path.name.endswith(LOG_SUFFIX):
-        return None
-    return path.name[: -len(LOG_SUFFIX)].partition("+")[0]
+    name = os.path.basename(path)
+    return name[: -len(LOG_SUFFIX)].partition("+")[0] if name.endswith(LOG_SUFFIX) else None
 
 
-def _read_list(path: Path) -> tuple[tuple[Damage, ...], tuple[str, ...] | None]:
+def _read_list(path: str) -> tuple[tuple[Damage, ...], tuple[str, ...] | None]:
     """What is wrong with the list of streams beside a log, and the ids on it; None where there is no list."""
     stem = _run_stem(path)
     if stem is None:
         return (), None
     try:
-        data = (path.parent / f"{stem}{LIST_SUFFIX}").read_bytes()
+        with open(os.path.join(os.path.dirname(path), f"{stem}{LIST_SUFFIX}"), "rb") as handle:
+            data = handle.read()
     except OSError:
         return (), None
     listed: dict[str, None] = {}
@@ -77,47 +79,45 @@ def _read_list(path: Path) -> tuple[tuple[Damage, ...], tuple[str, ...] | None]:
             continue
         stream = stream_of(line)
         if stream == "?":
-            damage.append(
-                Damage(DamageKind.UNREADABLE, "the list of streams cannot be read here", "list", number)
-            )
+            text = "the list of streams cannot be read here"
+            damage.append(Damage(DamageKind.UNREADABLE, text, "list", number))
         else:
             listed.setdefault(stream)
     return tuple(damage), tuple(listed)
 
 
-def _siblings(path: Path, listed: tuple[str, ...] | None) -> list[Path]:
+def _siblings(path: str, listed: tuple[str, ...] | None) -> list[str]:
     stem = _run_stem(path)
     if stem is None:
         return []
-    found = sorted(
-        item
-        for item in path.parent.iterdir()
-        if item.name.endswith(LOG_SUFFIX) and item.name.startswith(f"{stem}+")
-    )
-    main = path.parent / f"{stem}{LOG_SUFFIX}"
-    return [main, *found] if listed is not None or found else []
+    folder = os.path.dirname(path)
+    names = os.listdir(folder or os.curdir)
+    found = sorted(name for name in names if name.endswith(LOG_SUFFIX) and name.startswith(f"{stem}+"))
+    if listed is None and not found:
+        return []
+    return [os.path.join(folder, name) for name in (f"{stem}{LOG_SUFFIX}", *found)]
 
 
 _event = typed_decoder(Event)
 
 
-def read_stream(path: Path) -> StreamReading:
+def read_stream(path: str) -> StreamReading:
     """One log file, line by line, split at 0x0A only."""
     with open_input(path) as handle:
         lines = _lines(handle, path)
         first = next(lines, None)
         if first is None:
-            return StreamReading(str(path), version=0)
+            return StreamReading(path, version=0)
         rest = chain([first], lines)
-        reading = read_v1(str(path), rest) if _is_v1(first.rstrip(b"\r\n")) else _read_v2(path, rest)
+        reading = read_v1(path, rest) if _is_v1(first.rstrip(b"\r\n")) else _read_v2(path, rest)
     if reading.readable == 0 and reading.complete_lines:
         raise InvalidInputError(
-            f"{str(path)!r} is no log: none of its {reading.complete_lines} lines reads as an event"
+            f"{path!r} is no log: none of its {reading.complete_lines} lines reads as an event"
         )
     return reading
 
 
-def _lines(handle: IO[bytes], path: Path) -> Iterator[bytes]:
+def _lines(handle: IO[bytes], path: str) -> Iterator[bytes]:
     """Each line as stored, with its line feed where it has one; a BOM at the start is skipped."""
     start = handle.peek(3)[:3] if hasattr(handle, "peek") else b""
     if start == BOM:
@@ -125,12 +125,12 @@ def _lines(handle: IO[bytes], path: Path) -> Iterator[bytes]:
     return iter(handle) if os.fstat(handle.fileno()).st_size <= LIMITS.line else _bounded_lines(handle, path)
 
 
-def _bounded_lines(handle: IO[bytes], path: Path) -> Iterator[bytes]:
+def _bounded_lines(handle: IO[bytes], path: str) -> Iterator[bytes]:
     """The lines of a file that is larger than a line may be."""
     limit = LIMITS.line
     while line := handle.readline(limit + 1):
         if len(line) > limit and line[-1:] != b"\n":
-            raise InvalidInputError(f"{str(path)!r} holds a line of more than {limit} bytes")
+            raise InvalidInputError(f"{path!r} holds a line of more than {limit} bytes")
         yield line
 
 
@@ -143,8 +143,8 @@ def _is_v1(line: bytes) -> bool:
     return isinstance(value, dict) and "seq" in value and "type" not in value
 
 
-def _read_v2(path: Path, lines: Iterable[bytes]) -> StreamReading:
-    life = Lifecycle(str(path))
+def _read_v2(path: str, lines: Iterable[bytes]) -> StreamReading:
+    life = Lifecycle(path)
     take = life.take
     for stored in lines:
         line = stored[:-1]

@@ -26,7 +26,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the tool log; the other streams of its run are found beside it; may be repeated",
     )
     parser.add_argument(
-        "--manifest", metavar="FILE", help="the sealed manifest of the run; without it the binding is NOT_CHECKED"
+        "--manifest",
+        metavar="FILE",
+        help="the sealed manifest of the run; without it the binding is NOT_CHECKED",
     )
     parser.add_argument("--nonce", default="", help="the nonce, where the log does not show a receipt")
     parser.add_argument(
