@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dispatch_fidelity import AuditSession, SessionClosedError, load_log
+from dispatch_fidelity import AuditSession, RecordingError, SessionClosedError, load_log
 from dispatch_fidelity.audit import assess
 from dispatch_fidelity.evidence.manifest import read_manifest
 from dispatch_fidelity.log import recorder
@@ -264,3 +266,35 @@ def test_threads_that_meet_a_full_disk_under_continue_all_go_on_in_one_new_strea
     assert {item.args["object"] for item in record.executions} == set(range(8))
     assert [stream.state for stream in record.streams] == [State.OPEN_ENDED, State.SEALED]
     assert DamageKind.GAP in {damage.kind for damage in record.damage}
+
+
+def test_a_tool_called_by_a_signal_handler_in_mid_record_is_refused_and_nobody_waits_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = AuditSession({"work": lambda worker: worker}, run_dir=tmp_path, run_id="r")
+    met: list[BaseException] = []
+
+    def handler(_number: int, _frame: object) -> None:
+        try:
+            session.call("work", {"worker": "handler"})
+        except RecordingError as problem:
+            met.append(problem)
+
+    real = os.write
+
+    def interrupted(fd: int, data: bytes) -> int:
+        if not met:
+            signal.raise_signal(signal.SIGUSR1)
+        return real(fd, data)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        monkeypatch.setattr(session._recorder._stream, "write", interrupted)
+        assert session.call("work", {"worker": "main"}) == "main"
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    session.close()
+    assert "own thread" in str(met[0])
+    record = load_log(session.log_path)
+    assert [execution.args for execution in record.executions] == [{"worker": "main"}]
+    assert record.completeness is Completeness.CLOSED

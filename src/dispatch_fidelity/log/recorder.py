@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import sys
 import threading
 import time
 import weakref
@@ -149,8 +150,13 @@ class _Stream:
         """Take the lock that another thread holds; from here on ``write`` keeps the interpreter.
 
         The holder lost the interpreter in mid-record: letting it run is quicker than to sleep on the lock,
-        which every thread would then do at every record.
+        which every thread would then do at every record. Raises RecordingError when the holder is this very
+        thread, interrupted by a signal handler or a finalizer that calls a tool: it would wait for ever.
         """
+        if self._is_held_below():
+            raise RecordingError(
+                "a tool was called while its own thread was writing a record; it was refused"
+            )
         if self.write is _write:
             self.write = _write_holding_the_interpreter()
         for _ in range(YIELDS):
@@ -158,6 +164,18 @@ class _Stream:
             if self.lock.acquire(False):
                 return
         self.lock.acquire()
+
+    def _is_held_below(self) -> bool:
+        """Whether a frame of this thread, below the one that asks, is about to write to this stream."""
+        frame = sys._getframe(2).f_back
+        while frame is not None:
+            if frame.f_code in _WRITERS and self in (
+                frame.f_locals.get("self"),
+                frame.f_locals.get("stream"),
+            ):
+                return True
+            frame = frame.f_back
+        return False
 
     def release(self) -> None:
         """Give the file back; nothing can be written any more."""
@@ -339,7 +357,6 @@ class Recorder:
         Asked for when the stream is opened and not before: multiprocessing forgets what was asked at the fork.
         """
         import atexit
-        import sys
 
         reference = weakref.ref(self)
 
@@ -480,6 +497,8 @@ class Recorder:
                 stream.sync(number + 1)
         except OSError as problem:
             stream.poison(problem)
+        except RecordingError:
+            return
 
     def raised(self, ticket: Started, error: str, message: str, shown: str | None = None) -> None:
         """Put the exception that ended a call on file."""
@@ -601,3 +620,6 @@ def _name(text: Any) -> str:
     if stored[0] == '"':
         return stored
     return encode(str(text).encode("utf-8", "backslashreplace").decode()).decode("ascii")
+
+
+_WRITERS = frozenset({_Stream.put.__code__, Recorder.start.__code__, Recorder.returned.__code__})
