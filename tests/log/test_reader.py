@@ -551,3 +551,28 @@ def test_an_unreadable_line_leaves_binding_open_and_a_contradiction_fails_it(log
     write(log, [*lines[:3], lines[3] + b" ", *lines[4:]])
     altered = assess(REPORT, load_log(log), manifest).binding
     assert (hidden.checks["B2"], altered.checks["B2"]) == (Check.NOT_DERIVABLE, Check.FAILS)
+
+
+# -- the heads of other streams ---------------------------------------------------------------------------
+
+
+def test_a_worker_stream_that_was_written_anew_contradicts_the_close_record_of_the_run(
+    two: tuple[Path, Path],
+) -> None:
+    events = events_of(two[1])
+    events[2]["result"] = "4"
+    chained(two[1], events)
+    assert kinds(load_log(two[0])) == ["chain"]
+    assert judged(two[0]) is Overall.FAIL
+
+
+def test_a_worker_stream_that_is_still_open_at_the_close_of_the_run_has_no_head_to_contradict(
+    tmp_path: Path,
+) -> None:
+    session = AuditSession({"add": add}, run_dir=tmp_path, run_id="r")
+    worker = session._open_recorder(session._recorder.manifest_digest, attach=True)
+    ticket = worker.start("add", {"a": 1, "b": 2})
+    session.close()
+    worker.returned(ticket, "3")
+    worker.close()
+    assert load_log(session.log_path).completeness is Completeness.CLOSED

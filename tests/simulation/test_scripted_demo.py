@@ -17,7 +17,7 @@ from dispatch_fidelity.evidence.manifest import read_manifest
 from dispatch_fidelity.model.assessment import BindingStatus, Overall
 from dispatch_fidelity.model.call import Status
 from dispatch_fidelity.simulation import tools
-from dispatch_fidelity.simulation.agents import HONEST, LYING, SCRIPTS, SUBSTITUTING, Script, run_script
+from dispatch_fidelity.simulation.agents import HONEST, LYING, SUBSTITUTING, Script, run_script
 from dispatch_fidelity.simulation.crashing import MODULE, PAYMENT, crashing_report
 from dispatch_fidelity.simulation.demo import DemoRun, run_demo
 
@@ -140,7 +140,7 @@ def test_the_command_that_the_demo_prints_judges_the_lying_run_again(
 @pytest.mark.parametrize(
     ("script", "overall"),
     [(HONEST, Overall.PASS), (LYING, Overall.FAIL), (SUBSTITUTING, Overall.FAIL)],
-    ids=[script.name for script in SCRIPTS],
+    ids=[script.name for script in (HONEST, LYING, SUBSTITUTING)],
 )
 @pytest.mark.parametrize("result_check", ["off", "contradicted", "strict"])
 def test_a_script_comes_out_the_same_however_values_are_judged(

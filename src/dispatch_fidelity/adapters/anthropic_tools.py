@@ -25,16 +25,11 @@ def execute_tool_use(session: AuditSession, content: Any, *, agent_id: str = "ag
     object is recorded as invalid. Server tools are the provider's; they are neither run nor recorded.
     """
     results = []
-    for block in _tool_uses(content):
-        tool, given, identifier = (
-            str(_get(block, "name") or ""),
-            _get(block, "input"),
-            str(_get(block, "id") or ""),
-        )
-        if given is None or isinstance(given, Mapping):
-            text = session.call(tool, dict(given or {}), agent_id=agent_id, source_id=identifier)
+    for tool, args, identifier in _asked(content):
+        if isinstance(args, dict):
+            text = session.call(tool, args, agent_id=agent_id, source_id=identifier)
         else:
-            text = _reject(session, tool, given, identifier, agent_id)
+            text = _reject(session, tool, args, identifier, agent_id)
         results.append(_result(identifier, text))
     return results
 
@@ -44,16 +39,11 @@ async def aexecute_tool_use(
 ) -> list[dict[str, Any]]:
     """As ``execute_tool_use``, for async tools; the calls run one after the other."""
     results = []
-    for block in _tool_uses(content):
-        tool, given, identifier = (
-            str(_get(block, "name") or ""),
-            _get(block, "input"),
-            str(_get(block, "id") or ""),
-        )
-        if given is None or isinstance(given, Mapping):
-            text = await session.acall(tool, dict(given or {}), agent_id=agent_id, source_id=identifier)
+    for tool, args, identifier in _asked(content):
+        if isinstance(args, dict):
+            text = await session.acall(tool, args, agent_id=agent_id, source_id=identifier)
         else:
-            text = _reject(session, tool, given, identifier, agent_id)
+            text = _reject(session, tool, args, identifier, agent_id)
         results.append(_result(identifier, text))
     return results
 
@@ -91,5 +81,10 @@ def _blocks(content: Any) -> Iterator[Any]:
         yield from inner or ()
 
 
-def _tool_uses(content: Any) -> Iterator[Any]:
-    return (block for block in _blocks(content) if _get(block, "type") == "tool_use")
+def _asked(content: Any) -> Iterator[tuple[str, Any, str]]:
+    """Tool, arguments and id of each ``tool_use`` block; the arguments are a dict wherever they can be one."""
+    for block in _blocks(content):
+        if _get(block, "type") == "tool_use":
+            given = _get(block, "input")
+            args = dict(given or {}) if given is None or isinstance(given, Mapping) else given
+            yield str(_get(block, "name") or ""), args, str(_get(block, "id") or "")

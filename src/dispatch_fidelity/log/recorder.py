@@ -28,6 +28,7 @@ from .values import Redact, encode_value, redacted, snapshot, tagged
 INLINE_LIMIT = 16 * 1024
 PREVIEW = 1024
 HEADS = 4096
+TAIL = 64 * 1024  # a close record is shorter
 YIELDS = 64
 SHORT = "short write: the disk is full or a limit was reached"
 LEVELS = ("process", "power")
@@ -573,7 +574,9 @@ class Recorder:
     def _head_of(self, name: str) -> str:
         """The SHA-256 of the last line of another stream that is closed; empty for one that is still open."""
         try:
-            last = log_path(self.folder, self.run_id, name).read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
+            with log_path(self.folder, self.run_id, name).open("rb") as handle:
+                handle.seek(max(0, handle.seek(0, os.SEEK_END) - TAIL))
+                last = handle.read().rstrip(b"\n").rpartition(b"\n")[2]
         except OSError:
             return ""
         return _sha256(last).hexdigest() if b'"type":"close"' in last else ""

@@ -13,7 +13,6 @@ from ..model.score import FAILING, ScoredClaim, Verdict
 from .text import call_text, clean, columns, shortened, value_text
 
 Line = tuple[str, str]
-WIDTH = 78
 LISTED = 50
 _STYLE = {Overall.PASS: "pass", Overall.FAIL: "fail", Overall.INCONCLUSIVE: "open"}
 CHECKS = {
