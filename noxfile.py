@@ -15,7 +15,7 @@ if REUSE:
     nox.options.default_venv_backend = "none"
 
 TYPED = ["src", "tests", "benchmarks", "tools", "noxfile.py"]
-JUDGING = ("matching", "claims", "evidence", "audit.py", "log")
+JUDGING = ("matching", "claims", "evidence", "audit.py", "log", "discipline", "transcripts")
 
 
 def ready(session: nox.Session) -> None:
@@ -66,7 +66,7 @@ def docs(session: nox.Session) -> None:
 def selftest(session: nox.Session) -> None:
     """The instrument, measured."""
     ready(session)
-    session.run("dispatch-audit", "selftest")
+    session.run("dispatch-audit", "selftest", "--with-evidence")
 
 
 @nox.session

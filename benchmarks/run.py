@@ -1,11 +1,13 @@
 """Measures this product beside the reference implementation and the limits, in one run, and keeps the figures.
 
     python benchmarks/run.py --peer PYTHON [--ours PYTHON] [--rounds 7] [--only record,load,…]
+    python benchmarks/run.py --only discipline
 
 ``--peer`` is the interpreter of an environment that holds dispatch-fidelity 0.3.1 and nothing else, ``--ours``
-of one that holds this package alone (default: this interpreter). Limits, inputs and workers are those of
-``../shared/bench/bench_peer.py``; every round runs all sides one after the other. The result is
-``benchmarks/results.json``, from which ``tools/generate.py`` makes docs/performance.md.
+of one that holds this package alone (default: this interpreter); ``discipline`` needs neither. Limits, inputs
+and workers are those of ``../shared/bench/bench_peer.py``; every round runs all sides one after the other. The
+result is kept in ``benchmarks/results.json``, beside those of runs of other sections, from which
+``tools/generate.py`` makes docs/performance.md.
 """
 
 from __future__ import annotations
@@ -304,6 +306,47 @@ def hostile_worker(name: str, megabytes: int, rounds: int) -> None:
     print(best)
 
 
+def measure_discipline(
+    _bench: Any, _sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures
+) -> None:
+    """The tree digest and the waiver scan on 50,000 committed files, beside git on the same tree, warm."""
+    from dispatch_fidelity.discipline.waivers import check_waivers
+
+    from dispatch_fidelity.discipline.tree import is_cache, open_tree, tree_state
+
+    os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
+    for number in range(50_000):
+        folder = work / f"part{number % 50:02d}" / f"module{number // 50 % 20:02d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        marker = "import os  # noqa\n" if number % 100 == 0 else ""
+        text = marker + f"def f{number}(value: int) -> int:\n    return value + {number}\n" * 5
+        (folder / f"file{number}.py").write_text(text)
+    names = ("-c", "user.name=bench", "-c", "user.email=bench@example.org")
+    for command in (("init", "-q"), ("add", "."), (*names, "commit", "-qm", "files")):
+        subprocess.run(["git", *command], cwd=work, check=True)
+
+    def git(*command: str) -> None:
+        subprocess.run(["git", *command], cwd=work, stdout=subprocess.DEVNULL, check=True)
+
+    root, repository = open_tree(work)
+    steps: dict[str, Callable[[], Any]] = {
+        "discipline.digest": lambda: tree_state(root, repository),
+        "discipline.status": lambda: git("status"),
+        "discipline.scan": lambda: check_waivers(root, repository, is_cache),
+        "discipline.grep": lambda: git("grep", "-c", "noqa"),
+    }
+    for round_number in range(rounds + 1):
+        for name, step in steps.items():
+            started = time.perf_counter()
+            step()
+            if round_number:
+                out.add(name, (time.perf_counter() - started) * 1e3)
+    out.ratio(
+        "tree digest of 50,000 files, to git status", "discipline.digest", "discipline.status", 3.0, "ms"
+    )
+    out.ratio("waiver scan of 50,000 files, to git grep -c", "discipline.scan", "discipline.grep", 10.0, "ms")
+
+
 def exponent(points: list[tuple[int, float]]) -> float:
     """The slope of log time over log size, by least squares."""
     xs = [math.log(size) for size, _ in points]
@@ -326,16 +369,16 @@ SECTIONS: dict[str, Callable[..., None]] = {
     "start": measure_start,
     "relay": measure_relay,
     "hostile": measure_hostile,
+    "discipline": measure_discipline,
 }
+ALONE = ("discipline",)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--peer", required=True, help="python of the environment that holds the reference implementation"
-    )
+    parser.add_argument("--peer", help="python of the environment that holds the reference implementation")
     parser.add_argument(
         "--ours", default=sys.executable, help="python of an environment that holds this package"
     )
@@ -344,32 +387,41 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(SECTIONS))
     parser.add_argument("--no-save", action="store_true", help="print only")
     options = parser.parse_args()
-    bench = load_bench(Path(options.bench))
+    sections = options.only.split(",")
+    alone = set(sections) <= set(ALONE)
+    if options.peer is None and not alone:
+        parser.error("--peer is needed")
+    bench = None if alone else load_bench(Path(options.bench))
     sides = {"peer": (options.peer, ""), "ours": (options.ours, ADAPTER)}
     out = Figures()
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        for name in options.only.split(","):
+        for name in sections:
             work = Path(folder) / name
             work.mkdir()
             SECTIONS[name](bench, sides, work, options.rounds, out)
     if options.no_save:
         return
-    document = {
-        "machine": {
-            "cpus": os.cpu_count(),
-            "python": platform.python_version(),
-            "system": f"{platform.system()} {platform.machine()}",
-            "load_before": round(load, 2),
-            "load_after": round(os.getloadavg()[0], 2),
-        },
-        "rounds": options.rounds,
-        "ratios": out.ratios,
-        "samples": {
-            name: [round(value, 3) for value in values] for name, values in sorted(out.samples.items())
-        },
-    }
-    RESULTS.write_text(json.dumps(document, indent=1) + "\n")
+    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    kept = [run for run in kept if not set(run["sections"]) <= set(sections)]
+    kept.append(
+        {
+            "sections": sections,
+            "machine": {
+                "cpus": os.cpu_count(),
+                "python": platform.python_version(),
+                "system": f"{platform.system()} {platform.machine()}",
+                "load_before": round(load, 2),
+                "load_after": round(os.getloadavg()[0], 2),
+            },
+            "rounds": options.rounds,
+            "ratios": out.ratios,
+            "samples": {
+                name: [round(value, 3) for value in values] for name, values in sorted(out.samples.items())
+            },
+        }
+    )
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ LAYERS = "Imports point down"
 WRITERS = "What judges cannot write"
 ADAPTERS = "Adapters do not know each other"
 MSGSPEC = "msgspec stays behind jsonio and model"
+PYGMENTS = "pygments stays behind the scanner"
 RICH = "rich stays behind rendering.terminal and the console"
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
@@ -65,6 +66,12 @@ PLANTS = {
         {MSGSPEC}, cli__commands__score="def late() -> None:\n    import msgspec"
     ),
     "the matching imports rich": plant({RICH}, matching__scorer="import rich"),
+    "verify reaches gate through a third module": plant(
+        {WRITERS}, discipline__verify="from .. import helper", helper="from .discipline import gate"
+    ),
+    "the matching imports discipline": plant({LAYERS}, matching__scorer="from ..discipline import findings"),
+    "an importer is reached by the reader": plant({WRITERS}, log__reader="from . import importing"),
+    "the markers import pygments": plant({PYGMENTS}, discipline__markers="import pygments"),
     "the session imports jinja2": plant({RICH}, session="import jinja2"),
 }
 

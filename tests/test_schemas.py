@@ -13,7 +13,7 @@ import pytest
 
 from dispatch_fidelity import AuditSession
 from dispatch_fidelity.log.recorder import Recorder
-from dispatch_fidelity.rendering.jsondoc import assessment_document, audit_document
+from dispatch_fidelity.rendering.jsondoc import assessment_document, audit_document, run_document
 from dispatch_fidelity.rendering.schemas import SCHEMAS, schema_text
 from dispatch_fidelity.simulation.agents import HONEST, LYING, SUBSTITUTING, Script, run_script
 from dispatch_fidelity.simulation.tools import TOOLS
@@ -94,7 +94,9 @@ def test_a_result_fits_its_schema_and_the_schema_names_every_key(tmp_path: Path,
 
 def test_an_audit_fits_its_schema_and_the_schema_names_every_key(tmp_path: Path) -> None:
     runs = [run(tmp_path, script).assessment for script in (HONEST, LYING)]
-    document = audit_document(runs, "FAIL", [{"source": "x", "error": "y", "exit_code": 65}])
+    document = audit_document(
+        [run_document(run) for run in runs], "FAIL", [{"source": "x", "error": "y", "exit_code": 65}]
+    )
     typed = msgspec.convert(document, SCHEMAS["audit-result"])
     assert json.loads(msgspec.json.encode(typed)) == json.loads(msgspec.json.encode(document))
     assert document.keys() == properties("audit-result").keys()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from .claims.extract import extract
@@ -13,13 +13,15 @@ from .errors import InvalidInputError, UsageError
 from .evidence.binding import bind
 from .evidence.levels import evidence_level
 from .evidence.manifest import read_manifest
-from .jsonio import LIMITS, collector_paused
+from .jsonio import LIMITS, collector_paused, texts_within
 from .log.reader import load_log
 from .matching.policy import RESULT_CHECKS, Policy, Wording
 from .matching.scorer import score_claims
 from .model.assessment import Assessment, Binding, BindingStatus, Choices, Level, Outcome, Overall
 from .model.call import Blob, Status
 from .model.claim import Claim, Strength
+from .model.execution import Execution
+from .model.frozen import changed
 from .model.run import Completeness, Manifest, Record, ToolSpec
 from .model.score import FAILING, Score, ScoredClaim, Verdict
 
@@ -121,12 +123,20 @@ def assess(
     keyed_digest: Callable[[Any], str] | None = None,
     agent: str = "",
     parent: str = "",
+    further: Sequence[ScoredClaim] = (),
+    behalf: Sequence[Execution] = (),
 ) -> Assessment:
-    """One report judged against one record: score, binding, level and outcome."""
+    """One report judged against one record: score, binding, level and outcome.
+
+    ``further`` are claims of the same report that were judged by other evidence (``discipline.reported``);
+    ``behalf`` are calls of other agents that worked for this one: they back its claims, and omit nothing.
+    """
     chosen = choices or choose({}, manifest)
     specs = dict(manifest.tools) if manifest is not None else {}
     specs.update(schema or {})
-    found = _score(report, record, specs, chosen, nonce, keyed_digest)
+    found = _score(report, record, specs, chosen, nonce, keyed_digest, behalf)
+    if further:
+        found = _with_further(found, further)
     binding = bind(manifest, record, proof=chosen.binding_proof, nonce_pattern=chosen.nonce_pattern or None)
     level = evidence_level(record, manifest, binding)
     outcome = decide(found, binding, record, level, chosen)
@@ -144,6 +154,16 @@ def assess(
     )
 
 
+def _with_further(score: Score, further: Sequence[ScoredClaim]) -> Score:
+    told = {id(scored.execution) for scored in further}
+    return changed(
+        score,
+        detail=(*score.detail, *further),
+        omitted_calls=tuple(call for call in score.omitted_calls if id(call) not in told),
+        notes=(*score.notes, *(f"{scored.claim.action}: {scored.note}" for scored in further if scored.note)),
+    )
+
+
 def _score(
     report: str,
     record: Record,
@@ -151,6 +171,7 @@ def _score(
     choices: Choices,
     nonce: str,
     keyed_digest: Callable[[Any], str] | None = None,
+    behalf: Sequence[Execution] = (),
 ) -> Score:
     policy = Policy(
         result_check=choices.result_check,
@@ -165,8 +186,13 @@ def _score(
         keyed_digest=keyed_digest,
     )
     with collector_paused():
-        known = {*record.tools, *specs}
-        return score_claims(extract(report, known or None), record.executions, policy)
+        known = {*record.tools, *specs, *(call.tool for call in behalf)}
+        claims = extract(report, known or None)
+        if not behalf:
+            return score_claims(claims, record.executions, policy)
+        own = set(map(id, record.executions))
+        found = score_claims(claims, (*record.executions, *behalf), policy)
+        return changed(found, omitted_calls=tuple(call for call in found.omitted_calls if id(call) in own))
 
 
 def wording() -> Wording:
@@ -188,12 +214,13 @@ def read_blob(blob: Blob) -> str | None:
         return None
     try:
         with open(blob.path, "rb") as handle:
-            data = handle.read(LIMITS.report + 1)
+            handle.seek(max(blob.offset, 0))
+            data = handle.read(LIMITS.report + 1 if blob.offset < 0 else blob.length)
     except OSError:
         return None
-    if hashlib.sha256(data).hexdigest() != blob.sha256:
-        return None
-    return data.decode("utf-8", "replace")
+    texts = texts_within(data) if blob.offset >= 0 else iter((data,))
+    found = next((text for text in texts if hashlib.sha256(text).hexdigest() == blob.sha256), None)
+    return None if found is None else found.decode("utf-8", "replace")
 
 
 def decide(score: Score, binding: Binding, record: Record, level: Level, choices: Choices) -> Outcome:
@@ -278,14 +305,18 @@ def _doubts(
     found += [f"record: {_place(damage.stream, damage.line)}{damage.text}" for damage in record.damage[:20]]
     if len(record.damage) > 20:
         found.append(f"record: {len(record.damage) - 20} more defects")
-    if record.completeness is not Completeness.CLOSED and not record.damage:
+    if (
+        record.completeness is not Completeness.CLOSED
+        and not record.damage
+        and choices.binding_proof != "tree"
+    ):
         found.append(f"the record is {record.completeness}, not closed")
     open_calls = [execution for execution in record.executions if execution.status is Status.UNFINISHED]
     if open_calls:
         names = ", ".join(dict.fromkeys(execution.tool for execution in open_calls[:5]))
         found.append(f"{_counted(len(open_calls), 'call')} started and has no end in the record: {names}")
     # Is it of one run?
-    if choices.binding_proof != "none" and not binding.bound:
+    if choices.binding_proof not in ("none", "tree") and not binding.bound:
         if binding.status is BindingStatus.NOT_CHECKED:
             found.append("binding NOT_CHECKED: no manifest was given")
         else:

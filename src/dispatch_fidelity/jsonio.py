@@ -223,6 +223,29 @@ def holds_defect(value: Any) -> bool:
     return False
 
 
+def texts_within(data: bytes) -> Iterator[bytes]:
+    """Every text in a JSON value, and the texts of each list of parts joined by line feeds, as UTF-8."""
+    try:
+        stack: list[Any] = [decode_marking(data, mark=True)]
+    except JSONError:
+        return
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            yield value.encode("utf-8", "surrogatepass")
+        elif isinstance(value, dict):
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+            yield joined_parts(value).encode("utf-8", "surrogatepass")
+
+
+def joined_parts(parts: list[Any]) -> str:
+    """The texts of a list of parts (texts, or objects with ``text``), joined by line feeds."""
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
 def typed_decoder(shape: Any) -> Callable[[bytes], Any]:
     """A decoder of one JSON document into ``shape``; it raises JSONError like ``decode``.
 

@@ -101,7 +101,7 @@ def test_a_claim_has_exactly_the_documented_keys(tmp_path: Path) -> None:
 
 
 def test_an_audited_run_has_exactly_the_documented_keys(tmp_path: Path) -> None:
-    found = plain(audit_document([judged(tmp_path)], "PASS"))
+    found = plain(audit_document([run_document(judged(tmp_path))], "PASS"))
     assert found.keys() == {"runs", "outcome"}
     assert [run.keys() for run in found["runs"]] == [RUN]
 

@@ -23,7 +23,7 @@ from dispatch_fidelity.rendering.plain import (
     binding_lines,
     claim_lines,
     render_assessment,
-    summary_rows,
+    summary_row,
     table_lines,
 )
 from dispatch_fidelity.rendering.text import columns
@@ -261,7 +261,7 @@ def test_a_report_cannot_forge_a_line_of_the_answer(tmp_path: Path) -> None:
 
 
 def test_no_hostile_character_reaches_the_table_raw(tmp_path: Path) -> None:
-    lines = table_lines(summary_rows([hostile(tmp_path)]))
+    lines = table_lines([summary_row(hostile(tmp_path))])
     assert len(lines) == 2
     assert not UNSAFE.findall("\n".join(lines))
 
@@ -306,7 +306,7 @@ def test_a_check_that_cannot_be_made_shows_why(tmp_path: Path) -> None:
 
 def test_a_row_of_the_summary_counts_a_run(tmp_path: Path) -> None:
     assessment = judged(tmp_path, change=lying)
-    [row] = summary_rows([assessment])
+    row = summary_row(assessment)
     assert dict(zip(SUMMARY_HEAD, row, strict=True)) == {
         "run": assessment.run_id,
         "agent": "",

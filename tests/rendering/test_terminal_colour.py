@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from judged_runs import UNSAFE, judged, lying
 
-from dispatch_fidelity.rendering.plain import SUMMARY_HEAD, assessment_lines, summary_rows
+from dispatch_fidelity.rendering.plain import SUMMARY_HEAD, assessment_lines, summary_row
 from dispatch_fidelity.rendering.terminal import show_lines, show_table
 from dispatch_fidelity.rendering.text import columns
 
@@ -90,7 +90,7 @@ def test_the_outcome_of_a_row_has_its_colour(terminal: Terminal) -> None:
 
 
 def test_rows_of_a_table_are_aligned(terminal: Terminal, tmp_path: Path) -> None:
-    rows = summary_rows([judged(tmp_path), judged(tmp_path, change=lying)])
+    rows = [summary_row(judged(tmp_path)), summary_row(judged(tmp_path, change=lying))]
     show_table(SUMMARY_HEAD, [*rows, ("日本語", *rows[0][1:])], terminal)
     lines = without_colour(terminal.getvalue()).splitlines()
     widths = {columns(line) for line in lines}
@@ -101,5 +101,5 @@ def test_rows_of_a_table_are_aligned(terminal: Terminal, tmp_path: Path) -> None
 
 def test_only_colour_acts_on_the_terminal(terminal: Terminal, tmp_path: Path) -> None:
     show_lines(assessment_lines(judged(tmp_path, change=lying)), terminal)
-    show_table(SUMMARY_HEAD, summary_rows([judged(tmp_path)]), terminal, title="runs")
+    show_table(SUMMARY_HEAD, [summary_row(judged(tmp_path))], terminal, title="runs")
     assert not UNSAFE.findall(without_colour(terminal.getvalue()))

@@ -229,7 +229,7 @@ def test_the_opening_of_a_document_cut_anywhere_is_readable(end: int) -> None:
 
 
 def found(path: Path) -> list[tuple[Any, int, Damage | None]]:
-    return [tuple(value) for value in values(path)]
+    return [(value.value, value.line, value.damage) for value in values(path)]
 
 
 def test_a_document_is_one_value_without_a_line(tmp_path: Path) -> None:
@@ -239,6 +239,16 @@ def test_a_document_is_one_value_without_a_line(tmp_path: Path) -> None:
 
 def test_each_line_of_jsonl_is_a_value_with_its_number(tmp_path: Path) -> None:
     assert found(written(tmp_path / "a", b'\n{"a": 1}\n\n[2]\n')) == [({"a": 1}, 2, None), ([2], 4, None)]
+
+
+def test_each_value_of_jsonl_tells_where_it_stands(tmp_path: Path) -> None:
+    text = b'\xef\xbb\xbf{"a": 1}\n\n[2]\nbroken\n{"c": "\xc3\xa9"}'
+    path = written(tmp_path / "a", text)
+    for value in values(path):
+        if value.damage is None:
+            assert value.place is not None
+            offset, length = value.place
+            assert json.loads(text[offset : offset + length]) == value.value
 
 
 def test_a_broken_line_of_jsonl_is_damage_wherever_it_stands(tmp_path: Path) -> None:

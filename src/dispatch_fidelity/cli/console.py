@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from ..errors import JSONError, UsageError
 
@@ -14,7 +15,15 @@ if TYPE_CHECKING:
 
     from ..rendering.plain import Line
 
-_OURS = ({"run_id", "score"}, {"runs", "outcome"}, {"binding", "manifest"}, {"selftest"}, {"demo"})
+T = TypeVar("T")
+_OURS = (
+    {"run_id", "score"},
+    {"runs", "outcome"},
+    {"binding", "manifest"},
+    {"selftest"},
+    {"demo"},
+    {"verify"},
+)
 
 
 def say(text: str = "") -> None:
@@ -55,6 +64,16 @@ def show_table(head: tuple[str, ...], rows: list[tuple[str, ...]], title: str = 
     print("\n".join(([title] if title else []) + table_lines(rows, head)))
 
 
+def with_progress(items: Sequence[T], what: str) -> Iterator[T]:
+    """The items one by one, with a progress bar on standard error where that is a terminal and there are many."""
+    if len(items) < 20 or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield from items
+        return
+    from ..rendering.terminal import progress
+
+    yield from progress(items, what, sys.stderr)
+
+
 def wants_only_json(path: str | None) -> bool:
     """Whether the JSON goes to standard output, so that nothing else may be printed there."""
     return path == "-"
@@ -80,14 +99,35 @@ def check_target(path: str | None, inputs: Iterable[str | None]) -> None:
 
 
 def _is_result(path: Path) -> bool:
-    from ..jsonio import decode
-
     try:
         data = path.read_bytes()
-        value = decode(data) if data else None
+        value = _decoded(data) if data else None
     except (OSError, JSONError):
         return False
     return value is None or (isinstance(value, dict) and any(keys <= value.keys() for keys in _OURS))
+
+
+def _decoded(data: bytes) -> Any:
+    """A JSON document, or the first line of JSONL."""
+    from ..jsonio import decode
+
+    try:
+        return decode(data)
+    except JSONError:
+        return decode(data.partition(b"\n")[0])
+
+
+@contextmanager
+def lines_to(path: str | None) -> Iterator[IO[str] | None]:
+    """A file for lines of JSON, ``-`` is standard output; None where none is wanted."""
+    if path is None or path == "-":
+        yield None if path is None else sys.stdout
+        return
+    try:
+        with open(path, "w", encoding="ascii") as handle:
+            yield handle
+    except OSError as problem:
+        raise UsageError(f"cannot write --jsonl {path!r}: {problem.strerror or problem}") from problem
 
 
 def write_json(path: str | None, document: Mapping[str, Any]) -> None:

@@ -15,8 +15,12 @@ COMMANDS = {
     "score": "judge a report against a tool log",
     "bind": "check that a manifest and a tool log are of one run",
     "audit": "judge conversations that somebody else recorded",
+    "import": "write a foreign transcript as runs of our own",
+    "gate": "run a check and record it: command, exit code, output, tree",
+    "verify": "are the recorded checks of the code on disk? read-only",
     "selftest": "measure the instrument with known failure classes",
 }
+MODULES = {"import": "import_runs"}  # where the name of a command cannot be that of a module
 PROGRAM = "dispatch-audit"
 
 
@@ -89,7 +93,7 @@ def _run(name: str, args: list[str]) -> int:
             self.print_usage(sys.stderr)
             self.exit(Exit.USAGE, f"{self.prog}: {_printable(message)}\n")
 
-    command = import_module(f"{__package__}.commands.{name}")
+    command = import_module(f"{__package__}.commands.{MODULES.get(name, name)}")
     parser = Parser(
         prog=f"{PROGRAM} {name}",
         description=command.__doc__,

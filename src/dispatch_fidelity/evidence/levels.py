@@ -20,7 +20,7 @@ _DURABILITY = {"process": "D1", "power": "D2"}
 
 def evidence_level(record: Record, manifest: Manifest | None, binding: Binding) -> Level:
     """E0 for imports, log 1, and logs whose binding failed; E1 for a chained log 2; the minimum over streams."""
-    chained = bool(record.streams) and all(stream.version == 2 for stream in record.streams)
+    chained = not record.imported and bool(record.streams) and all(s.version == 2 for s in record.streams)
     level = "E1" if chained and binding.status is not BindingStatus.FAILED else "E0"
     durability = "D0" if not chained else "D1"
     if chained and manifest is not None:

@@ -10,7 +10,9 @@ from ..model.frozen import UNSET, Frozen
 class Event(Frozen, frozen=True, omit_defaults=True):
     """One record of log 2; members in the order in which the recorder writes them.
 
-    Times are microseconds: ``wall`` since the epoch (a claim), ``mono`` of one boot (an order).
+    Times are microseconds: ``wall`` since the epoch (a claim), ``mono`` of one boot (an order). The members from
+    ``status`` on stand in logs that were imported from a foreign transcript (``log.importing``): how a call ended and
+    how that was learned, its times as the source writes them, and, in the open record, where the log comes from.
     """
 
     v: int
@@ -39,6 +41,14 @@ class Event(Frozen, frozen=True, omit_defaults=True):
     streams: tuple[str, ...] = ()
     heads: dict[str, str] = {}
     opening: str = ""
+    status: str = ""
+    learned: str = ""
+    step: int = -1
+    cut: bool = False
+    joint: bool = False
+    at: str = ""
+    until: str = ""
+    imported: Any = UNSET
     digest: str = ""
 
 
@@ -58,4 +68,5 @@ class EventV1(Frozen, frozen=True):
 
 STARTED = "call.started"
 TERMINAL = frozenset({"call.returned", "call.raised", "call.aborted", "call.not_executed"})
-KNOWN = TERMINAL | {"open", STARTED, "gap", "checkpoint", "close"}
+NOT_SHOWN = "call.not_shown"  # of imported logs: the end of the call is not in the source
+KNOWN = TERMINAL | {"open", STARTED, NOT_SHOWN, "gap", "checkpoint", "close"}

@@ -13,7 +13,8 @@ from ..model.call import Blob, Learned, Status
 from ..model.execution import Execution
 from ..model.run import Close, Damage, DamageKind, State
 from .chain import close_digest, first_link, link
-from .events import KNOWN, STARTED, TERMINAL, Event, EventV1
+from .events import KNOWN, NOT_SHOWN, STARTED, TERMINAL, Event, EventV1
+from .imported import Imported, finished, read_imported
 from .paths import stream_in_name
 from .surface import failure_by_surface, failure_by_value
 
@@ -35,6 +36,7 @@ class StreamReading:
         self.readable = 0
         self.complete_lines = 0
         self.forked = False
+        self.imported: Imported | None = None
         self.run_ids: set[str] = set()
 
     def defect(self, kind: DamageKind, text: str, line: int = 0) -> None:
@@ -125,6 +127,7 @@ class Lifecycle:
             self._stream = reading.stream = event.stream
             if event.type == "open":
                 reading.manifest_digest = event.manifest
+                reading.imported = read_imported(event.imported)
                 self._prev = first_link(event.run, event.stream, event.manifest)
             elif not self._hidden:
                 text = "the stream does not begin with its open record"
@@ -158,6 +161,8 @@ class Lifecycle:
         """A record that is of no call."""
         if event.type == "close":
             self._close(event, line)
+        elif event.type == NOT_SHOWN:
+            self._end(event, counts=False)
         elif event.type == "gap":
             text = f"not everything was recorded: {event.reason}"
             self.reading.defect(DamageKind.GAP, text, self._line)
@@ -181,11 +186,17 @@ class Lifecycle:
             self.reading.defect(DamageKind.LIFECYCLE, text, self._line)
         self._calls[event.call] = event
 
-    def _end(self, event: Event) -> None:
+    def _end(self, event: Event, *, counts: bool = True) -> None:
         start = self._calls.get(event.call)
         if type(start) is Event:
-            self._ended += 1
-            self._calls[event.call] = self._finished(start, event)
+            self._ended += counts
+            if self.reading.imported is not None:
+                result = event.result
+                if type(result) is dict and result.get("$df") == "blob":
+                    result = self._blob(result)
+                self._calls[event.call] = finished(start, event, result)
+            else:
+                self._calls[event.call] = self._finished(start, event)
         elif start is not None or not self._hidden:
             what = "ends twice" if start is not None else "ends without a start"
             self.reading.defect(DamageKind.LIFECYCLE, f"call {event.call!r} {what}", self._line)

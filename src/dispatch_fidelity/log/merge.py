@@ -34,6 +34,8 @@ def merge(
         if version == 2 and reading.version != 1 and reading.close is None:
             reading.defect(DamageKind.MISSING_CLOSE, f"stream {reading.stream!r} has no close record")
         executions += reading.executions
+        if reading.imported is not None:
+            damage += reading.imported.damage
         damage += reading.damage
         streams.append(
             Stream(
@@ -53,12 +55,22 @@ def merge(
         run_id=run_id,
         format=f"log/{version}" if version else "log",
         executions=tuple(executions),
-        completeness=Completeness.PARTIAL if damage else Completeness.CLOSED,
+        completeness=_completeness(readings, damage),
         streams=tuple(streams),
         damage=tuple(damage),
         tools=tuple(dict.fromkeys(execution.tool for execution in executions)),
         source=source,
+        notes=tuple(note for reading in readings if reading.imported for note in reading.imported.notes),
+        imported=any(reading.imported for reading in readings),
     )
+
+
+def _completeness(readings: list[StreamReading], damage: list[Damage]) -> Completeness:
+    """CLOSED without damage; an imported log is what its source was."""
+    if damage:
+        return Completeness.PARTIAL
+    stated = [reading.imported.completeness for reading in readings if reading.imported is not None]
+    return next((word for word in stated if word is not Completeness.CLOSED), Completeness.CLOSED)
 
 
 def _missing(readings: list[StreamReading], listed: tuple[str, ...] | None, *, unread: bool) -> list[Damage]:

@@ -97,7 +97,12 @@ class Candidates:
         for execution in executions:
             args = execution.args
             if type(args) is not dict:
-                args = {} if args is None else {"": args}
+                if (
+                    args is not None
+                ):  # not captured, or a text that is no JSON: any claim of the tool may be of it
+                    self.vague[execution.tool].append(execution)
+                    continue
+                args = {}
             key = key_of(args)
             if not _NESTED.isdisjoint(map(type, args.values())) and any(is_unknown(item) for _, item in key):
                 self.vague[execution.tool].append(execution)
@@ -176,7 +181,8 @@ class Candidates:
             return None, False
         known = dict(key)
         for place in range(len(waiting) - 1, max(-1, len(waiting) - 1 - SHAPES), -1):
-            proven = self._fits_vaguely(self._vague_keys[id(waiting[place])], known, args)
+            logged = self._vague_keys.get(id(waiting[place]))
+            proven = False if logged is None else self._fits_vaguely(logged, known, args)
             if proven is not None:
                 return waiting.pop(place), proven
         return None, False

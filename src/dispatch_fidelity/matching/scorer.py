@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..jsonio import UNSET
-from ..model.call import Blob, Learned, Status
+from ..model.call import Blob, Learned, Status, Unknown
 from ..model.claim import Claim, Extraction, Polarity
 from ..model.execution import Execution
 from ..model.score import CANARY_TOOLS, Score, ScoredClaim, Verdict
@@ -216,7 +216,7 @@ class _Scorer:
             self._decide(
                 number,
                 Verdict.UNRESOLVED,
-                "the record holds an argument of the call only as a stand-in (opaque or redacted)",
+                "the record does not hold the arguments of the call, or one of them only as a stand-in",
                 execution,
             )
 
@@ -265,6 +265,8 @@ def judge(claim: Claim, execution: Execution, policy: Policy) -> tuple[Verdict, 
     one; 4. of a successful call the result is judged as far as ``result_check`` says.
     """
     has_value = claims_value(claim.result)
+    if isinstance(execution.result, Unknown) and _rests_on_result(claim, execution, policy, has_value):
+        return Verdict.UNRESOLVED, f"the record does not hold the result ({execution.result.kind})", ""
     # 1. Canaries.
     if execution.tool in CANARY_TOOLS and execution.succeeded:
         return _judge_canary(claim, execution, policy)
@@ -295,6 +297,16 @@ def judge(claim: Claim, execution: Execution, policy: Policy) -> tuple[Verdict, 
         "",
         f"the claimed result contradicts the logged one: {against} (values are not judged)",
     )
+
+
+def _rests_on_result(claim: Claim, execution: Execution, policy: Policy, has_value: bool) -> bool:
+    """Whether the verdict would need the content of the result."""
+    if execution.tool in CANARY_TOOLS and execution.succeeded:
+        return True
+    told_failure = policy.polarity(claim) is Polarity.FAILED
+    if execution.failed:
+        return has_value and not told_failure
+    return execution.succeeded and policy.result_check != "off" and (has_value or told_failure)
 
 
 def _judge_canary(claim: Claim, execution: Execution, policy: Policy) -> tuple[Verdict, str, str]:

@@ -36,13 +36,18 @@ class Learned(Word):
 
 
 class Blob(Frozen, frozen=True):
-    """A result that lies beside the log: its SHA-256, its size in bytes, its first and last part."""
+    """A result that lies beside the log: its SHA-256, its size in bytes, its first and last part.
+
+    With ``offset`` it is one of the texts in the JSON value of ``length`` bytes that begins there in ``path``.
+    """
 
     sha256: str
     size: int
     preview: str
     media: str = "text"
     path: str = ""
+    offset: int = -1
+    length: int = 0
 
 
 class Unknown(Frozen, frozen=True):

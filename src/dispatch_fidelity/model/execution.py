@@ -9,7 +9,11 @@ from .frozen import UNSET, Frozen
 
 
 class Execution(Frozen, frozen=True):
-    """One call as the record shows it; ``stream`` and ``call`` are its key, ``source_id`` only an attribute."""
+    """One call as the record shows it; ``stream`` and ``call`` are its key, ``source_id`` only an attribute.
+
+    ``step`` is equal for calls that were made together; ``at`` and ``until`` are times as the source writes them, empty
+    where it has none; ``cut`` says that the result is shortened, ``joint`` that it is of several calls together.
+    """
 
     tool: str
     args: Any
@@ -29,6 +33,9 @@ class Execution(Frozen, frozen=True):
     source_id: str = ""
     step: int = -1
     cut: bool = False
+    joint: bool = False
+    at: str = ""
+    until: str = ""
 
     @property
     def succeeded(self) -> bool:

@@ -98,6 +98,7 @@ class Record(Frozen, frozen=True):
     tools: tuple[str, ...] = ()
     source: str = ""
     notes: tuple[str, ...] = ()
+    imported: bool = False
 
     def __len__(self) -> int:
         return len(self.executions)
@@ -111,8 +112,25 @@ class Record(Frozen, frozen=True):
         return not self.damage
 
 
+class Delegation(Frozen, frozen=True):
+    """A call that handed work to another agent: which one, its report, how many calls it is said to have made.
+
+    ``call`` is the key of the call in its own record; ``calls`` is -1 and ``report`` empty where the source does not
+    say.
+    """
+
+    call: str
+    agent: str
+    report: str = ""
+    calls: int = -1
+
+
 class ImportedRun(Frozen, frozen=True):
-    """One agent's run, rebuilt from a foreign transcript: its record, its report, the user's request."""
+    """One agent's run, rebuilt from a foreign transcript: its record, its report, the user's request.
+
+    ``agent`` and ``parent`` are ids as the source gives them; ``delegations`` are the calls that handed work on, and
+    ``behalf`` the calls that those agents made, where their logs are at hand.
+    """
 
     record: Record
     report: str
@@ -120,6 +138,8 @@ class ImportedRun(Frozen, frozen=True):
     parent: str = ""
     task: str = ""
     report_span: tuple[int, int] = (0, 0)
+    delegations: tuple[Delegation, ...] = ()
+    behalf: tuple[Execution, ...] = ()
 
 
 class ToolSpec(Frozen, frozen=True):

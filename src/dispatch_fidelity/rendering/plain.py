@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from ..jsonio import UNSET
@@ -99,7 +98,7 @@ def scored_lines(scored: ScoredClaim, report: str, prefix: str = "") -> list[Lin
     """One claim with its case."""
     style = "fail" if scored.verdict in FAILING else "open"
     start, end = scored.span
-    lines: list[Line] = [(style, f"{prefix}{scored.verdict}  {call_text(scored.tool, scored.args)}")]
+    lines: list[Line] = [(style, f"{prefix}{scored.verdict}  {claim_text(scored)}")]
     if scored.reason:
         lines.append(("", f"  why     {clean(scored.reason)}"))
     if scored.claimed_result is not None:
@@ -108,6 +107,14 @@ def scored_lines(scored: ScoredClaim, report: str, prefix: str = "") -> list[Lin
     record = "no such execution" if scored.execution is None else execution_text(scored.execution)
     lines.append(("", f"  record  {record}"))
     return lines
+
+
+def claim_text(scored: ScoredClaim) -> str:
+    """A claim on one line: the call, or the act where no tool is named."""
+    if scored.tool or scored.action is None:
+        return call_text(scored.tool, scored.args)
+    told = {"status": scored.claim.status} if scored.claim.status is not UNSET else {}
+    return call_text(scored.action, {**scored.args, **told})
 
 
 def execution_text(execution: Execution) -> str:
@@ -146,25 +153,20 @@ def binding_lines(binding: Binding) -> list[Line]:
     return lines
 
 
-def summary_rows(assessments: Iterable[Assessment]) -> list[tuple[str, ...]]:
-    """One row a run: run, agent, calls, failed, open, claims, failing, outcome, first reason."""
-    rows: list[tuple[str, ...]] = []
-    for item in assessments:
-        record = item.record
-        rows.append(
-            (
-                clean(item.run_id),
-                clean(item.agent),
-                str(len(record.executions)),
-                str(sum(e.failed for e in record.executions)),
-                str(sum(e.open for e in record.executions)),
-                str(item.score.claimed),
-                str(item.score.value_integrity_failures),
-                str(item.outcome.overall),
-                shortened("; ".join(item.outcome.reasons), 400),
-            )
-        )
-    return rows
+def summary_row(item: Assessment) -> tuple[str, ...]:
+    """One run in a row, under ``SUMMARY_HEAD``."""
+    record = item.record
+    return (
+        clean(item.run_id),
+        clean(item.agent),
+        str(len(record.executions)),
+        str(sum(execution.failed for execution in record.executions)),
+        str(sum(execution.open for execution in record.executions)),
+        str(item.score.claimed),
+        str(item.score.value_integrity_failures),
+        str(item.outcome.overall),
+        shortened("; ".join(item.outcome.reasons), 400),
+    )
 
 
 SUMMARY_HEAD = ("run", "agent", "calls", "failed", "open", "claims", "false", "outcome", "reasons")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..discipline.findings import Finding
+from ..discipline.records import GateRecord
+from ..discipline.tree import TreeState
 from ..evidence.manifest import ManifestFile
 from ..jsonio import schema_of
 from ..log.events import Event, EventV1
@@ -123,13 +126,77 @@ class AuditResult(Frozen, frozen=True):
     errors: list[dict[str, Any]] = []
 
 
+class GateRecordFile(GateRecord, frozen=True, kw_only=True):
+    """A record of ``dispatch-audit gate`` as it lies in ``.verify/``; ``digest`` is its last member."""
+
+    digest: str
+
+
+class LabelDocument(Frozen, frozen=True):
+    """The newest run of a label."""
+
+    label: str
+    runs: int
+    command: list[str]
+    exit_code: int | None
+    started: str
+    ended: str
+    record: str
+
+
+class AnchorDocument(Frozen, frozen=True):
+    """One anchor: how its command is run, and how it ended; null where it was not run."""
+
+    name: str
+    command: str
+    argv: list[str]
+    shell: bool
+    expected: str
+    new: bool
+    exit_code: int | None
+    printed: bool | None
+
+
+class MarkerDocument(Frozen, frozen=True):
+    """One suppression in a file of the tree."""
+
+    path: str
+    line: int
+    rule: str
+    text: str
+
+
+class WaiverDocument(Frozen, frozen=True):
+    """One declaration in ``waivers.txt``; an empty rule stands for all."""
+
+    path: str
+    rule: str
+    reason: str
+
+
+class VerifyResult(Frozen, frozen=True):
+    """What ``dispatch-audit verify --json`` writes; ``verify`` is "verified", "findings" or "listed" (``--list``)."""
+
+    verify: str
+    root: str
+    tree: TreeState | None
+    base: str
+    labels: list[LabelDocument]
+    anchors: list[AnchorDocument]
+    markers: list[MarkerDocument]
+    waivers: list[WaiverDocument]
+    findings: list[Finding]
+
+
 SCHEMAS: dict[str, Any] = {
     "audit-result": AuditResult,
+    "gate-record": GateRecordFile,
     "log-1-event": EventV1,
     "log-2-event": Event,
     "manifest": ManifestFile,
     "score-result": ScoreResult,
     "streams-line": StreamLine,
+    "verify-result": VerifyResult,
 }
 
 

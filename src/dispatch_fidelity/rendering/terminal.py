@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import IO
+from collections.abc import Iterator, Sequence
+from typing import IO, TypeVar
 
 from .plain import Line
+
+T = TypeVar("T")
 
 STYLES = {
     "title": "bold",
@@ -43,3 +46,11 @@ def show_table(head: tuple[str, ...], rows: list[tuple[str, ...]], file: IO[str]
     for row in rows:
         table.add_row(*[Text(cell, style=colours.get(cell, "")) for cell in row])
     Console(file=file, highlight=False).print(table)
+
+
+def progress(items: Sequence[T], what: str, file: IO[str]) -> Iterator[T]:
+    """The items one by one, with a bar that goes when they are done."""
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, description=what, console=Console(file=file), transient=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..errors import DispatchFidelityError
+from ..errors import DispatchFidelityError, MissingInputError
 from ..model.frozen import Frozen
-from . import classes, known_faults, splices
+from . import classes, guards, known_faults, splices
 from .bench import Bench
+from .project import plain_git
 from .rows import Row
 from .switches import switched_off
 
@@ -20,6 +22,7 @@ ALL: tuple[Row, ...] = (
     *splices.EXITS.rows,
     *known_faults.ROWS.rows,
 )
+GUARDS: tuple[Row, ...] = tuple(guards.GUARDS.rows)
 
 
 class RowResult(Frozen, frozen=True):
@@ -49,12 +52,12 @@ class Matrix(Frozen, frozen=True):
         """Whether every row holds."""
         return all(row.holds for row in self.rows)
 
-    def document(self) -> dict[str, Any]:
-        """The matrix as plain data."""
+    def document(self, name: str = "selftest") -> dict[str, Any]:
+        """The matrix as plain data, the verdict under ``name``."""
         caught, defects = self.count(is_defect=True)
         quiet, variations = self.count(is_defect=False)
         return {
-            "selftest": "passed" if self.passed else "failed",
+            name: "passed" if self.passed else "failed",
             "without": self.without or None,
             "sensitivity": {"k": caught, "n": defects},
             "specificity": {"k": quiet, "n": variations},
@@ -77,6 +80,17 @@ def run_matrix(rows: Iterable[Row] = ALL, *, without: str | None = None) -> Matr
     with tempfile.TemporaryDirectory(prefix="dispatch-selftest-") as folder, switched_off(without):
         bench = Bench(Path(folder))
         return Matrix(tuple(run_row(row, bench) for row in rows), without or "")
+
+
+def run_guards(*, without: str | None = None) -> Matrix:
+    """Run the guards of ``gate`` and ``verify``, each in a git repository of its own.
+
+    MissingInputError (66) where git is not installed.
+    """
+    if shutil.which("git") is None:
+        raise MissingInputError("the guards need git, which is not installed")
+    with plain_git():
+        return run_matrix(GUARDS, without=without)
 
 
 def run_row(row: Row, bench: Bench) -> RowResult:

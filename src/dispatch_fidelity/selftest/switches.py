@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -118,6 +119,30 @@ SWITCHES: dict[str, Switch] = {
     "start before effect": Switch("session", "AuditSession.call", _recorded_afterwards),
 }
 
+GUARD_SWITCHES: dict[str, Switch] = {
+    "a record is needed": Switch("discipline.verify", "_missing", lambda *_: []),
+    "failed runs": Switch("discipline.verify", "_failure", lambda _record: ""),
+    "interrupted runs": Switch("discipline.verify", "_interruption", lambda _record: ""),
+    "same tree": Switch("discipline.verify", "_same", lambda *_: True),
+    "content, not commit": Switch("discipline.verify", "_same", lambda one, other: one == other),
+    "files git does not look at": Switch("discipline.tree", "_is_plain", lambda _index: True),
+    "untracked files": Switch("discipline.tree", "is_cache", lambda _path: True),
+    "caches": Switch("discipline.tree", "is_cache", lambda _path: False),
+    "raw output": Switch("discipline.records", "_check_output", lambda *_: []),
+    "digest of the record": Switch("discipline.records", "seal", lambda document: document["digest"]),
+    "masked commands": Switch("discipline.verify", "masks", lambda _argv: ()),
+    "expected text": Switch("discipline.anchors", "whole_token", lambda _text: re.compile("")),
+    "whole tokens": Switch("discipline.anchors", "whole_token", lambda text: re.compile(re.escape(text))),
+    "exit code of an anchor": Switch("discipline.anchors", "_failure", lambda *_: ""),
+    "anchors before the change": Switch("discipline.anchors", "compare", lambda *_: ((), ())),
+    "feeders of a pipe": Switch("discipline.masking", "_FEEDERS", frozenset()),
+    "declared suppressions": Switch("discipline.waivers", "read_waivers", lambda _text: ((), ())),
+    "undeclared suppressions": Switch("discipline.waivers", "_undeclared", lambda *_: ()),
+    "stale declarations": Switch("discipline.waivers", "_stale", lambda *_: ()),
+    "real comments": Switch("discipline.scanner", "_kind", lambda _token: "comment"),
+    "new anchors": Switch("discipline.anchors", "anchors_at", lambda *_: ()),
+}
+
 
 @contextmanager
 def switched_off(rule: str | None) -> Iterator[None]:
@@ -125,9 +150,10 @@ def switched_off(rule: str | None) -> Iterator[None]:
     if rule is None:
         yield
         return
-    switch = SWITCHES.get(rule)
+    switches = {**SWITCHES, **GUARD_SWITCHES}
+    switch = switches.get(rule)
     if switch is None:
-        raise UsageError(f"there is no rule {rule!r}; there are: {', '.join(SWITCHES)}")
+        raise UsageError(f"there is no rule {rule!r}; there are: {', '.join(switches)}")
     holder: Any = import_module(f"dispatch_fidelity.{switch.home}")
     *path, attribute = switch.name.split(".")
     for part in path:

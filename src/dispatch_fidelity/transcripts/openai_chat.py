@@ -182,7 +182,7 @@ def read(path: Path) -> Iterator[ImportedRun]:
 
 
 def _sources(path: Path) -> Iterator[_Source]:
-    for value, line, damage in values(path):
+    for value, line, damage, _ in values(path):
         if damage is not None:
             yield _Source(None, line=line, damage=damage)
         elif isinstance(value, list) and value and not any(map(_is_message, value)):

@@ -27,7 +27,11 @@ BUILT_IN = ("openai-chat",)
 
 
 class Reader(Protocol):
-    """What a reader offers; a module with these three names is one."""
+    """What a reader offers; a module with these three names is one.
+
+    It may have two more: ``side(head) -> str`` says what a file of the format is that is no transcript, such as
+    metadata or labels; ``companions(path) -> Iterable[Path]`` names the other files of a transcript's session.
+    """
 
     NAME: str
 
@@ -66,21 +70,44 @@ def read_transcript(path: PathLike, format: str | None = None) -> Iterator[Impor
     MissingInputError (66) when the file cannot be opened, and InvalidInputError (65) when no reader
     recognises it, when there is no reader of that name, or when the file is not of its format.
     """
-    if format is None:
-        reader = detect(path)
-        if reader is None:
-            raise InvalidInputError(
-                f"{str(path)!r} is no transcript that is recognised: name its format, one of "
-                f"{', '.join(BUILT_IN)}; a log of this tool is scored as a log"
-            )
-    else:
-        _head(path)
-        reader = _named(format)
+    reader = reader_of(path, format)
     runs = reader.read(Path(path))
     first = next(runs, None)
     if first is None:
         raise InvalidInputError(f"{str(path)!r} holds no run that can be read as {reader.NAME}")
     return _chain(first, runs)
+
+
+def reader_of(path: PathLike, format: str | None = None) -> Reader:  # noqa: A002 - the word of the CLI
+    """The reader of the named format, or the one that recognises the file; raises as ``read_transcript`` does."""
+    if format is not None:
+        _head(path)
+        return _named(format)
+    reader = detect(path)
+    if reader is not None:
+        return reader
+    if is_log(_head(path)):
+        raise InvalidInputError(f"{str(path)!r} is a log of this tool: score it with 'dispatch-audit score'")
+    if what := side_of(path):
+        raise InvalidInputError(
+            f"{str(path)!r} is no transcript but {what}: name the transcript it belongs to"
+        )
+    raise InvalidInputError(
+        f"{str(path)!r} is no transcript that is recognised: name its format, one of {', '.join(BUILT_IN)}"
+    )
+
+
+def side_of(path: PathLike) -> str:
+    """What a file is that stands beside transcripts without being one; empty for any other."""
+    head = _head(path)
+    sides = (getattr(reader, "side", None) for reader in readers())
+    return next((what for side in sides if side is not None and (what := str(side(head)))), "")
+
+
+def companions_of(path: PathLike, reader: Reader) -> tuple[Path, ...]:
+    """The other files of a transcript's session, such as the logs of its sub-agents."""
+    find = getattr(reader, "companions", None)
+    return () if find is None else tuple(find(Path(path)))
 
 
 def _chain(first: ImportedRun, rest: Iterator[ImportedRun]) -> Iterator[ImportedRun]:
@@ -156,7 +183,8 @@ def opening(head: bytes) -> tuple[Any, ...]:
 
 
 def _values(texts: list[bytes]) -> tuple[Any, ...]:
-    return tuple(line.value for line in map(_line, texts) if line.damage is None)
+    found = (_line(_Text(text, 0, 0)) for text in texts)
+    return tuple(line.value for line in found if line.damage is None)
 
 
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{},]', re.DOTALL)
@@ -186,12 +214,20 @@ def _closed(head: bytes) -> bytes:
     return head[:end] + closers
 
 
+class Place(NamedTuple):
+    """Where a JSON value stands in its file, in bytes."""
+
+    offset: int
+    length: int
+
+
 class Value(NamedTuple):
-    """One JSON value of a file; ``line`` counts from 1 in JSONL and is 0 for a document."""
+    """One JSON value of a file; ``line`` counts from 1 in JSONL and is 0 for a document, which has no ``place``."""
 
     value: Any
     line: int = 0
     damage: Damage | None = None
+    place: Place | None = None
 
 
 def values(path: Path) -> Iterator[Value]:
@@ -201,44 +237,56 @@ def values(path: Path) -> Iterator[Value]:
     the file cannot be opened, and InvalidInputError when a document is torn or a limit is exceeded.
     """
     with open_input(path) as handle:
-        lines = _numbered(_bounded(handle, path, LIMITS.document), 0)
-        first, number = next(lines, (b"", 0))
-        first = first.removeprefix(BOM)
+        lines = _numbered(_bounded(handle, path, LIMITS.document))
+        first = next(lines, _Text(b"", 0, 0))
+        text = first.text.removeprefix(BOM)
         # 1. The first line is a whole value: a document if nothing follows, else JSONL.
         try:
-            value = _decode(first)
+            value = _decode(text)
         except JSONError:
             pass
         else:
-            lines = _numbered(_bounded(handle, path, LIMITS.line), number)
-            second = next(lines, None)
-            del first
-            yield Value(value, number if second else 0)
+            rest = _numbered(
+                _bounded(handle, path, LIMITS.line), first.number, first.offset + len(first.text)
+            )
+            second = next(rest, None)
+            number = first.number
+            place = Place(first.offset + len(first.text) - len(text), len(text))
+            del first, text
+            yield Value(value, number, None, place) if second else Value(value)
             del value
             if second:
-                yield _line(*second)
-                for text, number in lines:
-                    yield _line(text, number)
+                yield _line(second)
+                yield from map(_line, rest)
             return
         # 2. A document over several lines.
-        data = first + handle.read(LIMITS.document + 1 - len(first))
+        data = text + handle.read(LIMITS.document + 1 - len(text))
         _within(data, LIMITS.document, path)
         try:
             value = _decode(data)
         except JSONError as problem:
             # 3. JSONL whose first line is broken has lines that are whole; a torn document has none.
-            found = [_line(text, at) for text, at in _numbered(BytesIO(data), number - 1)]
+            found = [_line(each) for each in _numbered(BytesIO(data), first.number - 1)]
             if not any(isinstance(each.value, (dict, list)) for each in found):
                 raise InvalidInputError(f"{str(path)!r} is no whole JSON document: {problem}") from None
             yield from found
         else:
-            del first, data
+            del first, text, data
             yield Value(value)
 
 
-def _line(text: bytes, number: int = 0) -> Value:
+class _Text(NamedTuple):
+    """A line that is not blank, its number from 1, and where it begins."""
+
+    text: bytes
+    number: int
+    offset: int
+
+
+def _line(line: _Text) -> Value:
+    text, number, offset = line
     try:
-        return Value(_decode(text), number)
+        return Value(_decode(text), number, None, Place(offset, len(text)))
     except JSONError as problem:
         kind = DamageKind.UNREADABLE if text.endswith(b"\n") else DamageKind.TORN
         reason = f"this line cannot be read: {str(problem)[:200]}"
@@ -266,6 +314,9 @@ def _within(data: bytes, limit: int, path: Path) -> None:
         raise InvalidInputError(f"{str(path)!r} holds more than {limit} bytes in one JSON text")
 
 
-def _numbered(lines: Iterable[bytes], before: int) -> Iterator[tuple[bytes, int]]:
-    """The lines that are not blank, with their numbers."""
-    return ((line, number) for number, line in enumerate(lines, before + 1) if line.strip())
+def _numbered(lines: Iterable[bytes], before: int = 0, offset: int = 0) -> Iterator[_Text]:
+    """The lines that are not blank; ``before`` lines and ``offset`` bytes stand before them."""
+    for number, line in enumerate(lines, before + 1):
+        if line.strip():
+            yield _Text(line, number, offset)
+        offset += len(line)

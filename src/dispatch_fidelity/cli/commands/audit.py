@@ -1,7 +1,11 @@
-"""Judge conversations that somebody else recorded: each run of each file against its own calls.
+"""Judge conversations that somebody else recorded: each agent of each file against its own calls.
 
-An imported record is of level E0: its binding cannot be checked, so nothing passes unless
---binding-proof none says that this is accepted. A false claim fails all the same.
+Files, folders (searched to any depth), patterns and - (standard input) are read; the format is found by content. The
+logs of sub-agents that lie beside a session are read with it. --claude, --codex and --gemini take the newest session
+of the current folder.
+
+An imported record is of level E0: its binding cannot be checked, so nothing passes unless --binding-proof none says
+that this is accepted. A false claim fails all the same.
 
 Exit codes: 1 if any run FAILs, else 65 or 66 if a file could not be read, else 2, else 0.
 """
@@ -9,117 +13,267 @@ Exit codes: 1 if any run FAILs, else 65 or 66 if a file could not be read, else 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any
 
 from ...audit import assess, choose
-from ...errors import DispatchFidelityError
-from ...model.assessment import Assessment, Overall
-from ...rendering.jsondoc import audit_document
-from ...rendering.plain import SUMMARY_HEAD, claim_lines, summary_rows
+from ...errors import DispatchFidelityError, UsageError
+from ...jsonio import encode_lenient
+from ...model.assessment import Assessment, Choices, Overall
+from ...model.frozen import changed
+from ...model.run import ImportedRun, ToolSpec
+from ...rendering.jsondoc import audit_document, run_document
+from ...rendering.plain import SUMMARY_HEAD, claim_lines, summary_row
 from ...rendering.text import clean
-from ...transcripts.registry import detect, read_transcript
+from ...transcripts.linking import link
+from ...transcripts.places import PRODUCTS
+from ...transcripts.registry import Reader, companions_of, detect, read_transcript, reader_of, side_of
 from .. import console
 from ..exits import Exit
-from ..inputs import add_choices, chosen_options, read_schema_file
+from ..inputs import add_choices, chosen_options, read_report, read_schema_file
+from ..sources import Source, agent_sessions, find_sources, standard_input
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of ``audit``."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="transcripts, or folders that hold them")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="transcripts, folders, patterns, or -")
+    for product in PRODUCTS:
+        parser.add_argument(
+            f"--{product}",
+            action="append_const",
+            const=product,
+            dest="products",
+            help=f"the newest session of {product} in the current folder",
+        )
+    parser.add_argument("--last", type=int, default=0, metavar="N", help="with these: the N newest sessions")
+    parser.add_argument(
+        "--since",
+        default="",
+        metavar="WHEN",
+        help="with these: all sessions changed since 2h, 3d or 2026-11-30",
+    )
     parser.add_argument("--format", help="the format, where it is not recognised")
+    parser.add_argument(
+        "--claims",
+        metavar="FILE",
+        help="the report, for a transcript that holds calls only (an MCP capture, a trace)",
+    )
     parser.add_argument("--only", choices=["failing"], help="show only the runs that FAIL")
     add_choices(parser, results="contradicted")
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON; - is standard output")
+    parser.add_argument(
+        "--jsonl", metavar="FILE", help="write each run as a line of JSON while they are judged"
+    )
 
 
 def run(args: Namespace) -> int:
-    """Judge every run of every file."""
-    console.check_target(args.json, [*args.files, args.schema])
+    """Judge every run of every session."""
+    paths = [*args.paths]
+    for product in args.products or ():
+        paths += agent_sessions(product, last=args.last, since=args.since)
+    if not paths:
+        raise UsageError("nothing to read: name transcripts or folders, or --claude, --codex, --gemini")
+    if (args.last or args.since) and not args.products:
+        raise UsageError("--last and --since go with --claude, --codex or --gemini")
+    if args.json == "-" and args.jsonl == "-":
+        raise UsageError("--json and --jsonl cannot both go to standard output")
+    for target in (args.json, args.jsonl):
+        console.check_target(target, [*args.paths, args.schema, args.claims])
     schema = read_schema_file(args.schema)
-    choices = choose(chosen_options(args), None, result_check="contradicted")
-    quiet = console.wants_only_json(args.json)
-    judged: list[Assessment] = []
-    errors: list[dict[str, Any]] = []
-    skipped = 0
-    for path, named in _files(args.files):
-        try:
-            if not named and detect(path) is None:
-                skipped += 1
+    report = read_report(args.claims) if args.claims is not None else None
+    judge = _Judge(choose(chosen_options(args), None, result_check="contradicted"), schema, report)
+    found = _Found(keep=args.json is not None, failing_only=args.only is not None)
+    quiet = console.wants_only_json(args.json) or console.wants_only_json(args.jsonl)
+    with standard_input(paths) as names, console.lines_to(args.jsonl) as lines:
+        sessions = _Sessions(find_sources(names), args.format)
+        for session in console.with_progress(sessions.plan(), "reading"):
+            try:
+                judged = judge.session(session, args.format)
+            except DispatchFidelityError as problem:
+                found.problem(session.source, problem)
+                console.tell(f"dispatch-audit audit: {clean(str(problem))}")
                 continue
-            runs = [
-                assess(
-                    found.report,
-                    found.record,
-                    choices=choices,
-                    schema=schema,
-                    agent=found.agent,
-                    parent=found.parent,
-                )
-                for found in read_transcript(path, args.format)
-            ]
-        except DispatchFidelityError as problem:
-            errors.append({"source": str(path), "error": str(problem), "exit_code": problem.exit_code})
-            console.tell(f"dispatch-audit audit: {clean(str(problem))}")
-            continue
-        judged += runs
-        if not quiet:
-            _show(
-                str(path),
-                [item for item in runs if args.only is None or item.outcome.overall is Overall.FAIL],
-            )
-    overall, code = _overall(judged, errors)
+            for item in judged:
+                found.take(item)
+                _write(lines, item)
+                if not quiet and not (found.failing_only and item.outcome.overall is not Overall.FAIL):
+                    _show_claims(item)
+    overall, code = found.overall()
     if not quiet:
-        console.say(_total(judged, errors, skipped))
+        _show(found, sessions)
     if args.json is not None:
-        console.write_json(args.json, audit_document(judged, overall, errors))
+        console.write_json(args.json, audit_document(found.documents, overall, found.errors))
     return code
 
 
-def _files(paths: list[str]) -> Iterator[tuple[Path, bool]]:
-    """Every file, and whether it was named itself; those of a folder are sorted."""
-    for name in paths:
-        path = Path(name)
-        if path.is_dir():
-            yield from ((item, False) for item in sorted(path.rglob("*")) if item.is_file())
+@dataclass(slots=True)
+class _Session:
+    """One file to read, and the files that belong to it."""
+
+    source: Source
+    companions: tuple[Source, ...] = ()
+
+
+@dataclass(slots=True)
+class _Sessions:
+    """The files of one command, those of one session together."""
+
+    sources: list[Source]
+    format: str | None
+    strangers: int = 0
+    sides: Counter[str] = field(default_factory=Counter)
+
+    def plan(self) -> list[_Session]:
+        """Each session once; files of a folder that are no transcripts are counted."""
+        readers: list[tuple[Source, Reader | None]] = []
+        for source in self.sources:
+            reader = self._reader(source)
+            if reader is not None or source.named:
+                readers.append((source, reader))
+        sessions = []
+        taken: set[str] = set()
+        for source, reader in readers:
+            beside = () if reader is None else companions_of(source.path, reader)
+            taken |= {str(path.resolve()) for path in beside}
+            sessions.append(_Session(source, tuple(Source(path, False) for path in beside)))
+        return [
+            each for each in sessions if each.source.named or str(each.source.path.resolve()) not in taken
+        ]
+
+    def _reader(self, source: Source) -> Reader | None:
+        try:
+            reader = (
+                reader_of(source.path, self.format) if self.format and source.named else detect(source.path)
+            )
+            if reader is None and not source.named:
+                side = side_of(source.path)
+                self.sides[side] += bool(side)
+                self.strangers += not side
+        except DispatchFidelityError:
+            if not source.named:
+                self.strangers += 1
+            return None
+        return reader
+
+
+@dataclass(slots=True)
+class _Judge:
+    """Reads a session and judges its runs."""
+
+    choices: Choices
+    schema: dict[str, ToolSpec]
+    report: str | None
+
+    def session(self, session: _Session, form: str | None) -> list[Assessment]:
+        """Every run of a session, judged; raises what reading raises."""
+        runs = list(read_transcript(session.source.path, form))
+        if self.report is not None:
+            if len(runs) != 1:
+                raise UsageError(
+                    f"--claims is one report, and {str(session.source.path)!r} holds {len(runs)} runs"
+                )
+            runs = [changed(runs[0], report=self.report)]
+        for companion in session.companions:
+            runs += read_transcript(companion.path)
+        return [self._judged(run) for run in link(runs)]
+
+    def _judged(self, run: ImportedRun) -> Assessment:
+        return assess(
+            run.report,
+            run.record,
+            choices=self.choices,
+            schema=self.schema,
+            agent=run.agent,
+            parent=run.parent,
+            behalf=run.behalf,
+        )
+
+
+@dataclass(slots=True)
+class _Found:
+    """What came of all runs: counts, rows, and, where they are asked for, documents."""
+
+    keep: bool
+    failing_only: bool
+    outcomes: Counter[Overall] = field(default_factory=Counter)
+    calls: int = 0
+    failed: int = 0
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    documents: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+    level: str = ""
+
+    def take(self, item: Assessment) -> None:
+        """One judged run."""
+        self.outcomes[item.outcome.overall] += 1
+        self.calls += len(item.record.executions)
+        self.failed += sum(execution.failed for execution in item.record.executions)
+        self.notes.update(item.record.notes)
+        self.level = f"{item.level.evidence}: {item.level.does_not_show}"
+        if not self.failing_only or item.outcome.overall is Overall.FAIL:
+            self.rows.append((clean(item.record.source), clean(item.record.format), *summary_row(item)))
+        if self.keep:
+            self.documents.append(run_document(item))
+
+    def problem(self, source: Source, problem: DispatchFidelityError) -> None:
+        """One file that could not be read."""
+        self.errors.append(
+            {"source": str(source.path), "error": str(problem), "exit_code": problem.exit_code}
+        )
+
+    def overall(self) -> tuple[str, int]:
+        """The outcome of all, and the exit code."""
+        if self.outcomes[Overall.FAIL]:
+            return str(Overall.FAIL), Exit.FAIL
+        if self.errors:
+            return str(Overall.INCONCLUSIVE), max(int(item["exit_code"]) for item in self.errors)
+        if self.outcomes[Overall.INCONCLUSIVE] or not self.outcomes:
+            return str(Overall.INCONCLUSIVE), Exit.INCONCLUSIVE
+        return str(Overall.PASS), Exit.PASS
+
+
+def _write(lines: IO[str] | None, item: Assessment) -> None:
+    if lines is not None:
+        lines.write(encode_lenient(run_document(item)).decode("ascii") + "\n")
+
+
+def _show_claims(item: Assessment) -> None:
+    lines = claim_lines(item)
+    if lines:
+        where = f"{clean(item.record.source)}, run {clean(item.run_id)}, agent {clean(item.agent)}"
+        console.show([("title", where), *lines[1:], ("", "")])
+
+
+def _show(found: _Found, sessions: _Sessions) -> None:
+    """One row a run, below what was said of their claims; then notes and totals."""
+    if found.rows:
+        by_source = {row[:2] for row in found.rows}
+        if len(by_source) == 1:
+            source, form = next(iter(by_source))
+            console.show_table(SUMMARY_HEAD, [row[2:] for row in found.rows], f"{source} ({form})")
         else:
-            yield path, True
-
-
-def _show(path: str, runs: list[Assessment]) -> None:
-    if not runs:
-        return
-    console.show_table(SUMMARY_HEAD, summary_rows(runs), f"{clean(path)} ({runs[0].record.format})")
-    for item in runs:
-        lines = claim_lines(item)
-        if lines:
-            console.show([("title", f"run {clean(item.run_id)}"), *lines[1:]])
-    notes = dict.fromkeys(note for item in runs for note in item.record.notes)
-    console.show(
-        [("dim", f"note: {clean(note)}") for note in notes] + [("dim", f"E0: {runs[0].level.does_not_show}")]
-    )
+            console.show_table(("source", "format", *SUMMARY_HEAD), found.rows)
+    notes = [
+        f"note: {clean(note)}" + (f" ({count} runs)" if count > 1 else "")
+        for note, count in found.notes.items()
+    ]
+    console.show([("dim", text) for text in [*notes, *filter(None, [found.level])]])
     console.say()
+    console.say("; ".join(_totals(found, sessions)))
 
 
-def _overall(judged: list[Assessment], errors: list[dict[str, Any]]) -> tuple[str, int]:
-    outcomes = {item.outcome.overall for item in judged}
-    if Overall.FAIL in outcomes:
-        return str(Overall.FAIL), Exit.FAIL
-    if errors:
-        return str(Overall.INCONCLUSIVE), max(int(item["exit_code"]) for item in errors)
-    if Overall.INCONCLUSIVE in outcomes or not judged:
-        return str(Overall.INCONCLUSIVE), Exit.INCONCLUSIVE
-    return str(Overall.PASS), Exit.PASS
+def _totals(found: _Found, sessions: _Sessions) -> Iterator[str]:
+    yield f"{found.outcomes.total()} runs, {found.calls} calls, {found.failed} failed"
+    yield from (f"{found.outcomes[overall]} {overall}" for overall in Overall)
+    if found.errors:
+        yield f"{len(found.errors)} files could not be read"
+    yield from (f"{count} {what}" for what, count in _counted(sessions.sides.items()))
+    if sessions.strangers:
+        yield f"{sessions.strangers} files are no transcripts"
 
 
-def _total(judged: list[Assessment], errors: list[dict[str, Any]], skipped: int) -> str:
-    calls = sum(len(item.record.executions) for item in judged)
-    failed = sum(execution.failed for item in judged for execution in item.record.executions)
-    parts = [f"{len(judged)} runs, {calls} calls, {failed} failed"]
-    parts += [f"{sum(item.outcome.overall is overall for item in judged)} {overall}" for overall in Overall]
-    if errors:
-        parts.append(f"{len(errors)} files could not be read")
-    if skipped:
-        parts.append(f"{skipped} files are no transcripts")
-    return "; ".join(parts)
+def _counted(items: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+    return ((what, count) for what, count in items if what and count)
