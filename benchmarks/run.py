@@ -310,9 +310,8 @@ def measure_discipline(
     _bench: Any, _sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures
 ) -> None:
     """The tree digest and the waiver scan on 50,000 committed files, beside git on the same tree, warm."""
-    from dispatch_fidelity.discipline.waivers import check_waivers
-
     from dispatch_fidelity.discipline.tree import is_cache, open_tree, tree_state
+    from dispatch_fidelity.discipline.waivers import check_waivers
 
     os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
     for number in range(50_000):

@@ -80,6 +80,12 @@ def test_a_run_that_is_damaged_or_sampled_stays_so() -> None:
     assert link([main])[0].record.completeness is Completeness.SAMPLED
 
 
+def test_a_parent_of_a_helper_whose_log_is_not_whole_is_not_closed_either() -> None:
+    main = made("main", "Task", delegations=(Delegation("0", "a"),))
+    main, _ = link([main, made("a", "Read", parent="main", completeness=Completeness.PARTIAL)])
+    assert main.record.completeness is Completeness.PARTIAL
+
+
 def told(*tools: str) -> str:
     items = ", ".join(f'{{"tool": "{tool}", "args": {{}}}}' for tool in tools)
     return f'```json\n{{"results": [{items}]}}\n```'

@@ -109,7 +109,9 @@ class _Writer:
             f'{{"v":2,"run":"{self._run}","stream":"main","n":{self._n},"prev":"{self._prev}","type":"{kind}"'
         )
         parts = [
-            f',"{name}":{_json(name, value)}' for name, value in members.items() if not _is_absent(name, value)
+            f',"{name}":{_json(name, value)}'
+            for name, value in members.items()
+            if not _is_absent(name, value)
         ]
         line = (head + "".join(parts) + "}").encode("ascii")
         self._n += 1

@@ -40,7 +40,8 @@ def _with_behalf(run: ImportedRun, by_agent: dict[str, ImportedRun]) -> Imported
     """A run with the calls of the agents that it handed work to, and of those that they did."""
     if not run.delegations:
         return run
-    behalf: list[Execution] = []
+    behalf: list[Execution] = [*run.behalf]
+    partial = False
     absent: list[str] = []
     seen = {run.agent}
     waiting: list[Delegation] = list(run.delegations)
@@ -54,9 +55,12 @@ def _with_behalf(run: ImportedRun, by_agent: dict[str, ImportedRun]) -> Imported
             absent.append(agent)
             continue
         behalf += helper.record.executions
+        partial = partial or helper.record.completeness is not Completeness.CLOSED
         waiting += helper.delegations
     notes = [f"the log of the agent {agent!r}, which worked for this one, is not at hand" for agent in absent]
-    return changed(_noted(run, notes, lacking=bool(absent)), behalf=tuple(behalf))
+    if partial:
+        notes.append("the log of an agent that worked for this one does not hold everything")
+    return changed(_noted(run, notes, lacking=bool(notes)), behalf=tuple(behalf))
 
 
 def _noted(run: ImportedRun, notes: Sequence[str], *, lacking: bool) -> ImportedRun:
