@@ -90,6 +90,13 @@ def test_an_edited_output_backs_nothing(project: Project, capsys: pytest.Capture
     assert judged(project, PASS, capsys=capsys) == (2, ["UNRESOLVED"])
 
 
+def test_a_failure_of_several_checks_in_one_contradicts_none_of_them(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gate(project, "ruff check . && mypy . && exit 1; exit 1", "quality")
+    assert judged(project, "Lint is clean.\n", capsys=capsys) == (2, ["UNRESOLVED"])
+
+
 def test_a_later_pass_supersedes_a_failure(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     gate(project, "exit 1")
     gate(project)

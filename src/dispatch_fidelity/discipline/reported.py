@@ -152,7 +152,7 @@ def _judge(claim: Claim, checks: Sequence[Check], result_check: str) -> ScoredCl
     failed = polarity(claim) is Polarity.FAILED
     judge: Callable[[Check], tuple[Verdict, str]] = _told_failure if failed else _told_success
     found = [
-        (judge(check) if not check.defects else (Verdict.UNRESOLVED, check.defects[0]), check)
+        (judge(claim, check) if not check.defects else (Verdict.UNRESOLVED, check.defects[0]), check)
         for check in spoken
     ]
     if failed and any(verdict is Verdict.MATCHED for (verdict, _), _ in found):
@@ -190,12 +190,14 @@ def _meant(claim: Claim, checks: Sequence[Check]) -> list[Check]:
     return [check for check in checks if claim.action in check.acts]
 
 
-def _told_success(check: Check) -> tuple[Verdict, str]:
+def _told_success(claim: Claim, check: Check) -> tuple[Verdict, str]:
     record = check.record
     if check.execution.open:
         return Verdict.UNRESOLVED, "the run was interrupted or has no end on record"
     if not check.is_current and record.tree_after is not None:
         return _not_current(check)
+    if record.exit_code != 0 and (claim.action == "check" or len(check.acts) > 1):
+        return Verdict.UNRESOLVED, f"it exited {record.exit_code}, and does more than the report speaks of"
     if record.exit_code != 0:
         return Verdict.SUBSTITUTED, f"it exited {record.exit_code} on the files that are on disk"
     masked = masks(record.command)
@@ -224,7 +226,7 @@ def _not_current(check: Check) -> tuple[Verdict, str]:
     )
 
 
-def _told_failure(check: Check) -> tuple[Verdict, str]:
+def _told_failure(_claim: Claim, check: Check) -> tuple[Verdict, str]:
     if check.record.exit_code not in (0, None):
         return Verdict.MATCHED, f"it exited {check.record.exit_code}"
     if check.execution.open or not check.is_current or masks(check.record.command):
