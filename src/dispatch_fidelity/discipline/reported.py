@@ -150,7 +150,7 @@ def _judge(claim: Claim, checks: Sequence[Check], result_check: str) -> ScoredCl
             claim, Verdict.UNRESOLVED, f"no check of this kind was recorded by gate ({claim.action})"
         )
     failed = polarity(claim) is Polarity.FAILED
-    judge: Callable[[Check], tuple[Verdict, str]] = _told_failure if failed else _told_success
+    judge: Callable[[Claim, Check], tuple[Verdict, str]] = _told_failure if failed else _told_success
     found = [
         (judge(claim, check) if not check.defects else (Verdict.UNRESOLVED, check.defects[0]), check)
         for check in spoken

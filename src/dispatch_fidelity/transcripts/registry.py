@@ -23,7 +23,27 @@ GROUP = "dispatch_fidelity.transcripts"
 HEAD = 64 * 1024
 RECOGNISED = 0.5
 
-BUILT_IN = ("openai-chat",)
+BUILT_IN = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "codex",
+    "codex-exec",
+    "langchain",
+    "langsmith",
+    "otel",
+    "langfuse",
+    "openai-agents-trace",
+    "gemini-cli",
+    "ai-sdk",
+    "mcp-capture",
+    "inspect-ai",
+    "openhands",
+    "swe-agent",
+    "tau2-bench",
+    "atif",
+    "pi",
+)
 
 
 class Reader(Protocol):

@@ -16,6 +16,8 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from os.path import commonpath
+from pathlib import Path
 from typing import IO, Any
 
 from ...audit import assess, choose
@@ -255,7 +257,9 @@ def _show(found: _Found, sessions: _Sessions) -> None:
             source, form = next(iter(by_source))
             console.show_table(SUMMARY_HEAD, [row[2:] for row in found.rows], f"{source} ({form})")
         else:
-            console.show_table(("source", "format", *SUMMARY_HEAD), found.rows)
+            folder = _common_folder([source for source, _ in by_source])
+            rows = [(row[0].removeprefix(f"{folder}/"), *row[1:]) for row in found.rows]
+            console.show_table(("source", "format", *SUMMARY_HEAD), rows, folder)
     notes = [
         f"note: {clean(note)}" + (f" ({count} runs)" if count > 1 else "")
         for note, count in found.notes.items()
@@ -263,6 +267,14 @@ def _show(found: _Found, sessions: _Sessions) -> None:
     console.show([("dim", text) for text in [*notes, *filter(None, [found.level])]])
     console.say()
     console.say("; ".join(_totals(found, sessions)))
+
+
+def _common_folder(sources: list[str]) -> str:
+    """The folder that holds all of these files; empty where there is none."""
+    try:
+        return commonpath([str(Path(source).parent) for source in sources])
+    except ValueError:  # some are relative and some are not
+        return ""
 
 
 def _totals(found: _Found, sessions: _Sessions) -> Iterator[str]:
