@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -59,6 +60,21 @@ while True:
 @pytest.fixture(autouse=True)
 def _plain_git(monkeypatch: pytest.MonkeyPatch) -> None:
     use_plain_git(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _plain_signals() -> Iterator[None]:
+    """Where the tests run in the background of a script, or under nohup, all would be ignored that is sent here."""
+    ignored = [
+        number
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM)
+        if signal.getsignal(number) is signal.SIG_IGN
+    ]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(scope="module")
@@ -518,11 +534,12 @@ def test_ctrl_c_that_ends_the_command_is_the_end_on_record(repo: Repo) -> None:
 
 def test_a_terminal_that_goes_away_ends_the_command(repo: Repo) -> None:
     """The system tells the first process of the session alone, which is the gate here."""
-    terminal = Terminal(repo.root, *SHELL, "echo ready; exec cat >/dev/null")
+    terminal = Terminal(repo.root, *SHELL, "echo ready; exec sleep 600")
     terminal.until(b"ready\r\n")
     os.close(terminal.fd)
     terminal.process.wait(timeout=WAIT)
-    assert newest(repo.root).exit_code is not None
+    record = newest(repo.root)
+    assert (record.exit_code, record.signal, record.interrupted) == (129, "SIGHUP", "SIGHUP")
 
 
 def test_a_killed_gate_leaves_a_record_without_an_end(repo: Repo) -> None:

@@ -100,12 +100,22 @@ def edit_and_undo(repo: Repo) -> None:
     repo.write("a.txt", "alpha\n")
 
 
+def stage_a_file_in_place_of_a_folder(repo: Repo) -> None:
+    shutil.rmtree(repo.path("folder"))
+    repo.write("folder", "beta\n")
+    repo.git("add", "-A")
+    repo.path("folder").unlink()
+    repo.write("folder/b.txt", "beta\n")
+    repo.write("folder/deep/c.txt", "gamma\n")
+
+
 UNCHANGED: dict[str, Act] = {
     "every file touched": touch,
     "files written again": rewrite,
     "a stash": stash_and_pop,
     "another branch and back": branch_and_back,
     "an edit staged and undone on disk": edit_and_undo,
+    "a file staged in place of a folder": stage_a_file_in_place_of_a_folder,
     "an empty commit": lambda repo: repo.git("commit", "-q", "--allow-empty", "-m", "empty"),
     "an amended commit": lambda repo: repo.git("commit", "-q", "--amend", "-m", "amended"),
     "a detached head": lambda repo: repo.git("checkout", "-q", "--detach"),
@@ -923,6 +933,8 @@ def test_variables_of_a_hook_lead_to_no_other_repository(
     other.write("other.txt", "x")
     other.commit()
     repo.write("new.txt", "x")
+    repo.write("ignored.log", "x")
+    repo.git("add", "-f", "ignored.log")
     expected = repo.state()
     for name, value in {
         "GIT_DIR": str(other.root / ".git"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from ..errors import JSONError, UsageError
@@ -23,6 +23,7 @@ _OURS = (
     {"selftest"},
     {"demo"},
     {"verify"},
+    {"imported", "source"},
 )
 
 
@@ -79,23 +80,31 @@ def wants_only_json(path: str | None) -> bool:
     return path == "-"
 
 
-def check_target(path: str | None, inputs: Iterable[str | None]) -> None:
+def check_target(path: str | None, inputs: Iterable[str | None], option: str = "--json") -> None:
     """Refuse, before any work, to write JSON over an input or over a file that is no result of ours."""
     if path is None or path == "-":
         return
     from pathlib import Path
 
     target = Path(path)
-    if not target.exists():
+    if not _is_there(target):
         return
     if target.is_dir():
-        raise UsageError(f"--json {path!r} is a folder; name a file")
-    if any(item is not None and Path(item).exists() and target.samefile(item) for item in inputs):
-        raise UsageError(f"--json {path!r} is an input of this command; choose another file")
+        raise UsageError(f"{option} {path!r} is a folder; name a file")
+    if any(item is not None and _is_there(Path(item)) and target.samefile(item) for item in inputs):
+        raise UsageError(f"{option} {path!r} is an input of this command; choose another file")
     if not _is_result(target):
         raise UsageError(
-            f"--json {path!r} exists and is no result of dispatch-audit; remove it or choose another file"
+            f"{option} {path!r} exists and is no result of dispatch-audit; remove it or choose another file"
         )
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file; no for a name that is too long for one."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _is_result(path: Path) -> bool:
@@ -123,9 +132,13 @@ def lines_to(path: str | None) -> Iterator[IO[str] | None]:
     if path is None or path == "-":
         yield None if path is None else sys.stdout
         return
+    with _opened(path) as handle:
+        yield handle
+
+
+def _opened(path: str) -> IO[str]:
     try:
-        with open(path, "w", encoding="ascii") as handle:
-            yield handle
+        return open(path, "w", encoding="ascii")
     except OSError as problem:
         raise UsageError(f"cannot write --jsonl {path!r}: {problem.strerror or problem}") from problem
 
@@ -147,5 +160,6 @@ def write_json(path: str | None, document: Mapping[str, Any]) -> None:
         temporary.write_text(text, encoding="ascii")
         temporary.replace(path)
     except OSError as problem:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise UsageError(f"cannot write --json {path!r}: {problem.strerror or problem}") from problem

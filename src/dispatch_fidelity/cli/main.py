@@ -125,6 +125,9 @@ def entry_point() -> None:
     import gc
 
     gc.set_threshold(200_000, 20, 50)
+    if sys.stdout is None or sys.stderr is None:  # the caller closed them: the code is the answer
+        nowhere = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(

@@ -479,7 +479,7 @@ CODE = (
             "ruby",
             words,
             rf"^[ \t]*(?:RSpec\.)?(?:it|describe|context|specify|example|scenario|feature|test)\b[^\n]*?,[ \t]*"
-            rf"(?::{words}\b|{words}:[ \t]*(?!false|nil)|:{words}[ \t]*=>[ \t]*(?!false|nil))",
+            rf"(?::{words}\b|{words}:(?![ \t]*(?:false|nil)\b)|:{words}[ \t]*=>(?![ \t]*(?:false|nil)\b))",
         )
         for rule, words in (("skip", "(skip|pending)"), ("only", "focus"))
     ),
@@ -488,7 +488,7 @@ CODE = (
         "skip",
         "elixir",
         "(:skip|skip:)",
-        r"^[ \t]*@(?:module|describe)?tag\b[^\n]*?(?::skip\b|\bskip:[ \t]*(?!false|nil))",
+        r"^[ \t]*@(?:module|describe)?tag\b[^\n]*?(?::skip\b|\bskip:(?![ \t]*(?:false|nil)\b))",
     ),
     CodeRow("dialyzer-nowarn", "elixir", "@dialyzer", r"^[ \t]*@dialyzer\b"),
     CodeRow("dialyzer-nowarn", "erlang", "dialyzer", r"^-dialyzer[ \t]*\("),
@@ -497,8 +497,8 @@ CODE = (
     CodeRow("skip", "clojure", ":kaocha/(skip|pending)", r":kaocha/(?:skip|pending)\b"),
     CodeRow("skip", "julia", "@test_skip", r"(?<!\w)@test_skip\b"),
     CodeRow("xfail", "julia", "@test_broken", r"(?<!\w)@test_broken\b"),
-    CodeRow("skip", "julia", "skip~=", r"(?<!\w)@test\b[^\n]{0,300}?\bskip[ \t]*=[ \t]*(?!false|=)"),
-    CodeRow("xfail", "julia", "broken~=", r"(?<!\w)@test\b[^\n]{0,300}?\bbroken[ \t]*=[ \t]*(?!false|=)"),
+    CodeRow("skip", "julia", "skip~=", r"(?<!\w)@test\b[^\n]{0,300}?\bskip[ \t]*=(?!=|[ \t]*false\b)"),
+    CodeRow("xfail", "julia", "broken~=", r"(?<!\w)@test\b[^\n]{0,300}?\bbroken[ \t]*=(?!=|[ \t]*false\b)"),
     CodeRow(
         "skip",
         "haskell",

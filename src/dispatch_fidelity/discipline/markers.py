@@ -3,9 +3,8 @@
 A marker counts where its tool would read it: in a comment, or as a call, decorator, annotation, attribute or key in
 code; never in a text, a docstring, a sample or prose. Known limits: what is put together at run time
 (``getattr(pytest, "skip")``, ``it["skip"]``), said in a tool's configuration, or renamed beyond an import or a plain
-assignment is not seen; languages are told by file name and ``#!`` line, and their syntax is read coarsely, so that
-code after an unusual literal on the same line can be mistaken. Within a comment, a marker in backticks or double
-quotes is talk.
+assignment is not seen; nor what stands in a language that pygments does not know. Within a comment, a marker in
+backticks or double quotes is talk.
 """
 
 from __future__ import annotations
@@ -304,6 +303,7 @@ _AS = re.compile(r"\s+as\s+")
 _DOTTED = re.compile(r"(?<![\w.])([^\W\d]\w*)(?:[ \t]*\.[ \t]*\w+)*")
 _BEFORE = re.compile(r"(@|\braise\b|\bdef\b|\bclass\b)[ \t]*\Z")
 _AFTER = re.compile(r"[ \t]*\(")
+_GIVEN = re.compile(r"[ \t]*=(?!=)")
 _SKIP_TEST = re.compile(r"(?<=\.)skipTest[ \t]*\(")
 
 
@@ -363,7 +363,7 @@ def _in_python(text: str, code: str) -> Iterator[_Find]:
             continue
         _, *rest = found[0].replace(" ", "").replace("\t", "").split(".")
         before = _BEFORE.search(code, max(0, found.start() - 20), found.start())
-        if before and before[1] in ("def", "class"):
+        if (before and before[1] in ("def", "class")) or _GIVEN.match(code, found.end()):
             continue
         dotted = _meaning(".".join([names[found[1]], *rest]))
         if dotted == "pytest.skip.Exception" and before:

@@ -21,7 +21,9 @@ _SAMPLE = 16 * 1024
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _WORDS = re.compile(r"\w")
 _HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_SHEBANG = re.compile(r"#![^\n]*?\b(python|node|deno|bun|ruby|perl|bash|zsh|ksh|sh|php|lua|Rscript|elixir)\b")
+_SHEBANG = re.compile(
+    r"#![^\n]*?\b(python|node|deno|bun|ruby|perl|bash|zsh|ksh|sh|php|lua|Rscript|elixir)[\d.]*\b"
+)
 # File names that pygments does not know, and the language they are read as.
 _READ_AS = {
     "tsx": "typescript",
@@ -136,11 +138,13 @@ def scan(text: str, language: Language) -> Scan:
     pieces: list[str] = []
     comments: list[Comment] = []
     for start, kind, value in _tokens(lexer, text):
+        if kind == "doc" and value.startswith("/*"):  # where it is a comment for tools, as in PHP
+            kind = "comment"
         if kind == "comment":
             own = family if not is_markup or family else "html" if value.startswith("<!") else "js"
             comments.append(Comment(start, start + len(value), own))
             pieces.append(_NOT_NEWLINE.sub(" ", value))
-        elif kind == "text":
+        elif kind in ("text", "doc") or (kind == "constant" and family == "yaml"):  # a block of text in YAML
             pieces.append(_NOT_NEWLINE.sub(TEXT, value))
         elif kind == "prose" and is_markup and _WORDS.search(value):
             pieces.append(_NOT_NEWLINE.sub(PROSE, value))
@@ -153,14 +157,16 @@ def scan(text: str, language: Language) -> Scan:
 def _kind(token: Any) -> str:
     """What a token of pygments is here."""
     from pygments.token import Comment as Comments
-    from pygments.token import String, Text
+    from pygments.token import Name, String, Text
 
     if token in Comments:
         is_code = token in Comments.Preproc or token in Comments.PreprocFile
         return "code" if is_code else "prose" if token in Comments.Hashbang else "comment"
     if token in String:
         is_code = token in String.Symbol or token in String.Affix or token in String.Interpol
-        return "code" if is_code else "text"
+        return "code" if is_code else "doc" if token in String.Doc else "text"
+    if token in Name.Constant:
+        return "constant"
     return "prose" if token in Text else "code"
 
 
@@ -194,7 +200,7 @@ def _in_prose(text: str, lexer: Lexer) -> Iterator[Comment]:
     """HTML comments between words; those in samples of code are none."""
     samples = bytearray(len(text))
     for start, token, value in lexer.get_tokens_unprocessed(text):
-        if _kind(token) == "text":
+        if _kind(token) in ("text", "doc"):
             samples[start : start + len(value)] = b"\1" * len(value)
     for found in _HTML_COMMENT.finditer(text):
         if not samples[found.start()]:

@@ -31,7 +31,6 @@ _CACHE_ENDS = (b".pyc", b".pyo", b".tsbuildinfo")
 _OUTSIDE_GIT = frozenset({b"node_modules", b".venv", b"venv"})
 _GITLINK = b"160000"
 _LINK = b"120000"
-_FOLDER = b"040000"
 LISTED = 2_000
 _OWN = b".verify/"
 _STAGED = re.compile(rb" [123]\t")
@@ -337,8 +336,7 @@ def _committed(repository: Repository, commit: str, paths: Iterable[bytes]) -> d
             head, tab, path = line.partition(b"\t")
             if tab:
                 mode, _, oid = head.split(b" ")
-                if mode != _FOLDER:
-                    found[path] = Entry(mode, oid)
+                found[path] = Entry(mode, oid)
     return found
 
 

@@ -15,6 +15,7 @@ from ..jsonio import LIMITS
 from ..model.frozen import Frozen
 from .findings import Area, Finding
 from .markers import RULES, STEMS, Marker, find_markers
+from .records import open_plain
 from .repository import GitError, Repository, finish
 
 FILE = "waivers.txt"
@@ -85,13 +86,14 @@ def check_waivers(root: Path, repository: Repository | None, skip: Callable[[byt
 
 def _load(root: Path) -> tuple[tuple[Waiver, ...], tuple[Finding, ...]]:
     try:
-        return read_waivers((root / FILE).read_bytes().decode("utf-8"))
+        with open_plain(root / FILE) as handle:
+            return read_waivers(handle.read(LIMITS.report).decode("utf-8"))
     except FileNotFoundError:
         return (), ()
     except UnicodeDecodeError as problem:
         text = f"it is no UTF-8 text at byte {problem.start}"
     except OSError as problem:
-        text = f"it cannot be read: {problem.strerror}"
+        text = f"it cannot be read: {problem.strerror or problem}"
     return (), (Finding(Area.WAIVER, "UNREADABLE", FILE, text),)
 
 

@@ -81,7 +81,7 @@ def _records(records: Mapping[str, Sequence[Stored]]) -> list[str]:
             continue
         ended = f"exit {newest.exit_code}" if newest.ended else "no end"
         command = shortened(shlex.join(newest.command), _WIDTH)
-        texts.append(f"{label}: {command}: {ended}, {newest.started[:19]}Z, run {newest.number}")
+        texts.append(f"{label}: {command}: {ended}, {clean(newest.started[:19])}Z, run {newest.number}")
     return texts or ["none"]
 
 

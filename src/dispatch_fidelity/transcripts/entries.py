@@ -12,6 +12,11 @@ from ..model.run import Completeness, Damage, DamageKind, ImportedRun
 from .building import RunBuilder
 from .registry import values
 
+# A crafted file may name very many agents, or be damaged at very many places: what all runs share is bounded.
+MANY_AGENTS = 64
+SHARED_DAMAGE = 100
+NOTES = 20
+
 
 class Talk(Protocol):
     """A conversation while its entries are read one by one."""
@@ -77,11 +82,29 @@ def teamed(runs: list[ImportedRun]) -> Iterator[ImportedRun]:
 
     What one of them says may speak of what another did, so none is closed where the record of another is not.
     """
+    if len(runs) > MANY_AGENTS:
+        reason = f"{len(runs)} agents speak in the conversation: each is judged by its own calls only"
+        yield from (_partial(run, reason) for run in runs)
+        return
     whole = all(run.record.completeness is Completeness.CLOSED for run in runs)
     for run in runs:
         others = tuple(call for other in runs if other is not run for call in other.record.executions)
-        record = run.record
-        if not whole and record.completeness is Completeness.CLOSED:
-            reason = "the record of another agent of the conversation does not hold everything"
-            record = changed(record, completeness=Completeness.PARTIAL, notes=(*record.notes, reason))
-        yield changed(run, record=record, behalf=others)
+        reason = "the record of another agent of the conversation does not hold everything"
+        closed = run.record.completeness is Completeness.CLOSED
+        yield changed(_partial(run, reason) if closed and not whole else run, behalf=others)
+
+
+def shared_damage(damage: list[Damage]) -> list[Damage]:
+    """Damage as each run of a conversation is given it: the first places, and how many more there are."""
+    if len(damage) <= SHARED_DAMAGE:
+        return list(damage)
+    more = len(damage) - SHARED_DAMAGE
+    text = f"{more} more places of the conversation are damaged"
+    return [*damage[:SHARED_DAMAGE], Damage(DamageKind.UNREADABLE, text)]
+
+
+def _partial(run: ImportedRun, reason: str) -> ImportedRun:
+    record = run.record
+    return changed(
+        run, record=changed(record, completeness=Completeness.PARTIAL, notes=(*record.notes, reason))
+    )

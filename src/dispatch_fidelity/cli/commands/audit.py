@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from os.path import commonpath
+from os.path import commonpath, realpath
 from pathlib import Path
 from typing import IO, Any
 
@@ -49,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
             dest="products",
             help=f"the newest session of {product} in the current folder",
         )
-    parser.add_argument("--last", type=int, default=0, metavar="N", help="with these: the N newest sessions")
+    parser.add_argument("--last", type=int, metavar="N", help="with these: the N newest sessions")
     parser.add_argument(
         "--since",
         default="",
@@ -72,36 +72,37 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Judge every run of every session."""
+    if (args.last is not None or args.since) and not args.products:
+        raise UsageError("--last and --since go with --claude, --codex or --gemini")
+    if args.last is not None and args.last < 1:
+        raise UsageError(f"--last {args.last} is no number of sessions")
     paths = [*args.paths]
     for product in args.products or ():
-        paths += agent_sessions(product, last=args.last, since=args.since)
+        paths += agent_sessions(product, last=args.last or 0, since=args.since)
     if not paths:
         raise UsageError("nothing to read: name transcripts or folders, or --claude, --codex, --gemini")
-    if (args.last or args.since) and not args.products:
-        raise UsageError("--last and --since go with --claude, --codex or --gemini")
-    if args.json == "-" and args.jsonl == "-":
-        raise UsageError("--json and --jsonl cannot both go to standard output")
-    for target in (args.json, args.jsonl):
-        console.check_target(target, [*args.paths, args.schema, args.claims])
+    if args.json is not None and args.jsonl is not None and realpath(args.json) == realpath(args.jsonl):
+        where = "standard output" if args.json == "-" else repr(args.json)
+        raise UsageError(f"--json and --jsonl cannot both go to {where}")
+    for option, target in (("--json", args.json), ("--jsonl", args.jsonl)):
+        console.check_target(target, [*paths, args.schema, args.claims], option)
     schema = read_schema_file(args.schema)
     report = read_report(args.claims) if args.claims is not None else None
     judge = _Judge(choose(chosen_options(args), None, result_check="contradicted"), schema, report)
     found = _Found(keep=args.json is not None, failing_only=args.only is not None)
     quiet = console.wants_only_json(args.json) or console.wants_only_json(args.jsonl)
-    with standard_input(paths) as names, console.lines_to(args.jsonl) as lines:
-        sessions = _Sessions(find_sources(names), args.format)
-        for session in console.with_progress(sessions.plan(), "reading"):
-            try:
-                judged = judge.session(session, args.format)
-            except DispatchFidelityError as problem:
-                found.problem(session.source, problem)
-                console.tell(f"dispatch-audit audit: {clean(str(problem))}")
-                continue
-            for item in judged:
-                found.take(item)
-                _write(lines, item)
-                if not quiet and not (found.failing_only and item.outcome.overall is not Overall.FAIL):
-                    _show_claims(item)
+    with standard_input(paths) as kept:
+        sessions = _Sessions(find_sources(paths, kept), args.format)
+        plan = sessions.plan()
+        if report is not None and len(plan) > 1:
+            raise UsageError(f"--claims is one report, and {len(plan)} transcripts were named")
+        with console.lines_to(args.jsonl) as lines:
+            for session in console.with_progress(plan, "reading"):
+                for item in judge.session(session, found.problem):
+                    found.take(item)
+                    _write(lines, item)
+                    if not quiet and not (found.failing_only and item.outcome.overall is not Overall.FAIL):
+                        _show_claims(item)
     overall, code = found.overall()
     if not quiet:
         _show(found, sessions)
@@ -110,11 +111,15 @@ def run(args: Namespace) -> int:
     return code
 
 
+Failed = Callable[[Source, DispatchFidelityError], None]
+
+
 @dataclass(slots=True)
 class _Session:
-    """One file to read, and the files that belong to it."""
+    """One file to read, under a format that was named for it, and the files that belong to it."""
 
     source: Source
+    format: str | None = None
     companions: tuple[Source, ...] = ()
 
 
@@ -135,14 +140,19 @@ class _Sessions:
             if reader is not None or source.named:
                 readers.append((source, reader))
         sessions = []
-        taken: set[str] = set()
+        taken: set[Path] = set()
         for source, reader in readers:
             beside = () if reader is None else companions_of(source.path, reader)
-            taken |= {str(path.resolve()) for path in beside}
-            sessions.append(_Session(source, tuple(Source(path, False) for path in beside)))
-        return [
-            each for each in sessions if each.source.named or str(each.source.path.resolve()) not in taken
-        ]
+            sessions.append(
+                _Session(
+                    source,
+                    self.format if source.named else None,
+                    tuple(Source(path, named=False) for path in beside),
+                )
+            )
+            if source.path.resolve() not in taken:
+                taken |= {path.resolve() for path in beside}
+        return [session for session in sessions if session.source.path.resolve() not in taken]
 
     def _reader(self, source: Source) -> Reader | None:
         try:
@@ -168,18 +178,32 @@ class _Judge:
     schema: dict[str, ToolSpec]
     report: str | None
 
-    def session(self, session: _Session, form: str | None) -> list[Assessment]:
-        """Every run of a session, judged; raises what reading raises."""
-        runs = list(read_transcript(session.source.path, form))
-        if self.report is not None:
-            if len(runs) != 1:
-                raise UsageError(
-                    f"--claims is one report, and {str(session.source.path)!r} holds {len(runs)} runs"
-                )
-            runs = [changed(runs[0], report=self.report)]
-        for companion in session.companions:
-            runs += read_transcript(companion.path)
+    def session(self, session: _Session, failed: Failed) -> list[Assessment]:
+        """Every run of a session, judged; ``failed`` is told of each file of it that cannot be read."""
+        runs = self._runs(session.source, session.format, failed)
+        if runs:
+            if self.report is not None:
+                runs = [self._with_report(runs, session.source)]
+            for companion in session.companions:
+                runs += self._runs(companion, None, failed)
         return [self._judged(run) for run in link(runs)]
+
+    def _runs(self, source: Source, form: str | None, failed: Failed) -> list[ImportedRun]:
+        """The runs of one file, under the name that it was given by."""
+        try:
+            runs = list(read_transcript(source.path, form))
+        except DispatchFidelityError as problem:
+            failed(source, problem)
+            return []
+        if source.shown:
+            return [changed(run, record=changed(run.record, source=source.shown)) for run in runs]
+        return runs
+
+    def _with_report(self, runs: list[ImportedRun], source: Source) -> ImportedRun:
+        """The one run of a file with the report that was given for it."""
+        if len(runs) != 1:
+            raise UsageError(f"--claims is one report, and {source.name!r} holds {len(runs)} runs")
+        return changed(runs[0], report=self.report or "")
 
     def _judged(self, run: ImportedRun) -> Assessment:
         return assess(
@@ -205,7 +229,7 @@ class _Found:
     rows: list[tuple[str, ...]] = field(default_factory=list)
     documents: list[dict[str, Any]] = field(default_factory=list)
     errors: list[dict[str, Any]] = field(default_factory=list)
-    notes: Counter[str] = field(default_factory=Counter)
+    notes: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     level: str = ""
 
     def take(self, item: Assessment) -> None:
@@ -213,7 +237,8 @@ class _Found:
         self.outcomes[item.outcome.overall] += 1
         self.calls += len(item.record.executions)
         self.failed += sum(execution.failed for execution in item.record.executions)
-        self.notes.update(item.record.notes)
+        for note in dict.fromkeys(item.record.notes):
+            self.notes.setdefault(note, []).append((clean(item.record.source), clean(item.run_id)))
         self.level = f"{item.level.evidence}: {item.level.does_not_show}"
         if not self.failing_only or item.outcome.overall is Overall.FAIL:
             self.rows.append((clean(item.record.source), clean(item.record.format), *summary_row(item)))
@@ -222,9 +247,9 @@ class _Found:
 
     def problem(self, source: Source, problem: DispatchFidelityError) -> None:
         """One file that could not be read."""
-        self.errors.append(
-            {"source": str(source.path), "error": str(problem), "exit_code": problem.exit_code}
-        )
+        text = str(problem).replace(repr(str(source.path)), repr(source.name))
+        self.errors.append({"source": source.name, "error": text, "exit_code": problem.exit_code})
+        console.tell(f"dispatch-audit audit: {clean(text)}")
 
     def overall(self) -> tuple[str, int]:
         """The outcome of all, and the exit code."""
@@ -251,22 +276,33 @@ def _show_claims(item: Assessment) -> None:
 
 def _show(found: _Found, sessions: _Sessions) -> None:
     """One row a run, below what was said of their claims; then notes and totals."""
-    if found.rows:
-        by_source = {row[:2] for row in found.rows}
-        if len(by_source) == 1:
-            source, form = next(iter(by_source))
-            console.show_table(SUMMARY_HEAD, [row[2:] for row in found.rows], f"{source} ({form})")
-        else:
-            folder = _common_folder([source for source, _ in by_source])
-            rows = [(row[0].removeprefix(f"{folder}/"), *row[1:]) for row in found.rows]
-            console.show_table(("source", "format", *SUMMARY_HEAD), rows, folder)
-    notes = [
-        f"note: {clean(note)}" + (f" ({count} runs)" if count > 1 else "")
-        for note, count in found.notes.items()
-    ]
-    console.show([("dim", text) for text in [*notes, *filter(None, [found.level])]])
+    by_source = {row[:2] for row in found.rows}
+    folder = ""
+    if len(by_source) == 1:
+        source, form = next(iter(by_source))
+        console.show_table(SUMMARY_HEAD, [row[2:] for row in found.rows], f"{source} ({form})")
+    elif found.rows:
+        folder = _common_folder([source for source, _ in by_source])
+        rows = [(row[0].removeprefix(f"{folder}/"), *row[1:]) for row in found.rows]
+        console.show_table(("source", "format", *SUMMARY_HEAD), rows, folder)
+    notes = list(_notes(found, folder))
+    if notes or found.level:
+        console.show([("dim", text) for text in [*notes, *filter(None, [found.level])]])
     console.say()
     console.say("; ".join(_totals(found, sessions)))
+
+
+def _notes(found: _Found, folder: str) -> Iterator[str]:
+    """Each note once, with the run that it is about, or how many."""
+    alone = found.outcomes.total() == 1
+    for note, places in found.notes.items():
+        if alone:
+            yield f"note: {clean(note)}"
+        elif len(places) == 1:
+            source, run_id = places[0]
+            yield f"note on {source.removeprefix(f'{folder}/')}, run {run_id}: {clean(note)}"
+        else:
+            yield f"note: {clean(note)} ({len(places)} runs)"
 
 
 def _common_folder(sources: list[str]) -> str:

@@ -11,10 +11,13 @@ Exit codes: the command's own; 127 it was not found, 126 it cannot be started, 1
 from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser, Namespace
+from contextlib import suppress
 from pathlib import Path
 
 from ...discipline.gate import record_run
+from ...discipline.records import GateRecord
 from ...errors import UsageError
+from ...rendering.text import clean
 from .. import console
 
 
@@ -34,10 +37,15 @@ def run(args: Namespace) -> int:
     if not command:
         raise UsageError("no command; for example: dispatch-audit gate --label tests -- pytest -q")
     record, path = record_run(command, args.label, Path.cwd())
+    with suppress(OSError, ValueError):  # nobody reads the talk: the code is the command's all the same
+        _tell(record, path)
+    return record.exit_code if record.exit_code is not None else 0
+
+
+def _tell(record: GateRecord, path: Path) -> None:
     if record.problem:
-        console.tell(f"gate: {record.problem}")
+        console.tell(f"gate: {clean(record.problem)}")
     size = record.output.bytes if record.output else 0
     console.tell(f"gate: {record.label}: exit {record.exit_code}, {size} bytes of output, recorded in {path}")
     if record.tree_after is not None and record.tree_after.digest != record.tree_before.digest:
         console.tell("gate: the files of the tree changed during the run, so its result is of no one state")
-    return record.exit_code if record.exit_code is not None else 0
