@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -43,6 +43,7 @@ def _absent(value: Any) -> None:
 
 
 _encode = plain_json = msgspec.json.Encoder(enc_hook=_absent).encode
+_encode_into = msgspec.json.Encoder(enc_hook=_absent).encode_into
 _decode = msgspec.json.Decoder().decode
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
@@ -207,6 +208,56 @@ def decode_marking(data: bytes, *, mark: bool = False) -> Any:
 
 
 _INFINITY = float("inf")
+
+
+class Marked(NamedTuple):
+    """A leniently read value: a ``Defect`` stands at each violation of strict JSON."""
+
+    value: Any
+
+
+def decode_lines(block: bytes) -> list[Any]:
+    """The value of each line of JSONL, in order: UNSET for a blank line, a JSONError for one that is no JSON.
+
+    A line that violates strict JSON otherwise is ``Marked``. Nesting is limited by the parser alone (``too_deep``
+    tells). Many lines at once are read faster than each by itself.
+    """
+    array = b"[%b]" % block.replace(b"\n", b",")
+    encoded = bytearray(len(array) + 64)
+    try:
+        values = _decode(array)
+        # Written as one array, equal texts are equal line by line: no key of any object was dropped.
+        _encode_into(values, encoded)
+        if len(values) == block.count(b"\n") + 1 and (
+            encoded == array
+            or msgspec.json.format(encoded, indent=0)
+            == b"[%b]" % block.replace(b"\n", b", ")  # as Python writes it
+        ):
+            return cast(list[Any], values)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError):
+        pass
+    return [_line(line) for line in block.split(b"\n")]
+
+
+def _line(line: bytes) -> Any:
+    if not line or line.isspace():
+        return UNSET
+    try:
+        value = _decode(line)
+        if _is_whole(value, line):
+            return value
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError):
+        pass
+    try:
+        return Marked(decode_marking(line, mark=True))
+    except JSONError as problem:
+        return problem
+
+
+def _is_whole(value: Any, data: bytes) -> bool:
+    """As ``_keys_agree``, for text with code points written as escapes too: only that of a quote adds one."""
+    compact = _encode(value)
+    return compact == data or (b"\\u0022" not in data and data.count(b'"') == compact.count(b'"'))
 
 
 def holds_defect(value: Any) -> bool:

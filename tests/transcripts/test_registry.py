@@ -138,7 +138,7 @@ def test_an_installed_reader_is_asked_like_a_built_in_one(
     assert [run.report for run in read_transcript(path)] == ["sunny"]
     assert [run.report for run in read_transcript(path, "weather")] == ["sunny"]
     assert [run.report for run in read_transcript(path, "openai-chat")] == ["It is 9 C."]
-    with pytest.raises(InvalidInputError, match="openai-chat, weather"):
+    with pytest.raises(InvalidInputError, match=r"openai-chat, .*, weather"):
         read_transcript(path, "nope")
 
 

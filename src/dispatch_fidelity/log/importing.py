@@ -16,11 +16,12 @@ from ..errors import RecordingError, RunExistsError
 from ..jsonio import UNSET, encode
 from ..model.call import Blob, Status, Unknown
 from ..model.execution import Execution
-from ..model.run import ImportedRun
+from ..model.frozen import changed
+from ..model.run import Completeness, ImportedRun
 from .chain import first_link, link
 from .events import NOT_SHOWN, STARTED
 from .imported import UNREAD
-from .paths import log_path
+from .paths import MANIFEST_SUFFIX, list_path, log_path
 from .streams import list_stream, sync_folder
 from .values import encode_value
 
@@ -38,6 +39,23 @@ _ENDS = {
 }
 
 
+def alone(run: ImportedRun) -> ImportedRun:
+    """The run as the log of one agent shows it.
+
+    Calls that its helpers made may back its report, and are not there: such a record does not hold everything.
+    """
+    if not run.delegations:
+        return run
+    record = run.record
+    completeness = record.completeness
+    if completeness is Completeness.CLOSED:
+        completeness = Completeness.PARTIAL
+    notes = (*record.notes, "calls that other agents made for this one are not in this log")
+    return changed(
+        run, record=changed(record, notes=notes, completeness=completeness), delegations=(), behalf=()
+    )
+
+
 def write_import(
     run: ImportedRun,
     folder: Path,
@@ -47,25 +65,35 @@ def write_import(
     now: int,
     read_blob: Callable[[Blob], str | None],
 ) -> tuple[Path, Path]:
-    """Write log and report of an imported run into ``folder``; the paths of both.
+    """Write log and report of an imported run, ``alone``, into ``folder``; the paths of both.
 
     ``sha256`` is the digest of the transcript, ``now`` the time in microseconds since the epoch, ``read_blob`` finds
     results that were left in the transcript. Raises RunExistsError (64) when a run of this id is there, and
     RecordingError (70) when it cannot be written; nothing of it is left then.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        raise RecordingError(
+            f"cannot make the folder {str(folder)!r}: {problem.strerror or problem}"
+        ) from problem
     log, report = log_path(folder, run_id, "main"), folder / f"{run_id}.report.txt"
-    if any(folder.glob(f"{run_id}.*")):
+    blobs = folder / f"{run_id}.blobs"
+    ours = (log, report, list_path(folder, run_id))
+    if any(path.exists() for path in (*ours, blobs, folder / f"{run_id}{MANIFEST_SUFFIX}")):
         raise RunExistsError(run_id, str(folder))
-    writer = _Writer(folder, run_id, now, read_blob)
+    writer = _Writer(blobs, run_id, now, read_blob)
     try:
         list_stream(folder, run_id, "main", "")
-        writer.write(log, run, sha256)
-        _write(report, run.report.encode("utf-8", "surrogatepass"))
+        writer.write(log, alone(run), sha256)
+        # A lone surrogate as JSON escapes it, so that a results block says the same.
+        _write(report, run.report.encode("utf-8", "backslashreplace"))
         sync_folder(folder)
     except OSError as problem:
         with suppress(OSError):
-            log.unlink(missing_ok=True)
+            for path in (*ours, *blobs.glob("*")):
+                path.unlink(missing_ok=True)
+            blobs.rmdir()
         raise RecordingError(f"cannot write run {run_id!r}: {problem.strerror or problem}") from problem
     return log, report
 
@@ -81,8 +109,8 @@ def _write(path: Path, data: bytes) -> None:
 class _Writer:
     """One chained stream, written from end to end."""
 
-    def __init__(self, folder: Path, run_id: str, now: int, read_blob: Callable[[Blob], str | None]) -> None:
-        self._blobs = folder / f"{run_id}.blobs"
+    def __init__(self, blobs: Path, run_id: str, now: int, read_blob: Callable[[Blob], str | None]) -> None:
+        self._blobs = blobs
         self._run = run_id
         self._now = now
         self._read_blob = read_blob

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,11 @@ HELD = 64 * 2**20
 LONG = 1024
 _LARGE_FILE = 512 * 2**20
 _PREVIEW = 40
+_RETURNED = Status.RETURNED
+
+
+# Where a JSON value stands in its file, offset and length in bytes; or what tells it when it is needed.
+Where = tuple[int, int] | Callable[[], tuple[int, int]] | None
 
 
 @dataclass(slots=True)
@@ -197,7 +202,7 @@ class RunBuilder:
         cut: bool = False,
         joint: bool = False,
         until: Any = "",
-        place: tuple[int, int] | None = None,
+        place: Where = None,
     ) -> None:
         """The end of a call: its result, and its status as far as the source says.
 
@@ -220,23 +225,28 @@ class RunBuilder:
         last = self.begun - 1
         call.end = call.number if last == call.number else last
 
-    def returned(
-        self, call: Call, text: str, learned: Learned, until: str, place: tuple[int, int] | None
-    ) -> None:
+    def returned(self, call: Call, text: str, learned: Learned, until: str, place: Where) -> None:
         """The end of a call that returned a text, which is known to be no failure (see ``end``)."""
-        call.status, call.learned, call.until = Status.RETURNED, learned, until
+        call.status, call.learned, call.until = _RETURNED, learned, until
         call.result = text if len(text) < LONG else self._kept(text, place)
         last = self.begun - 1
         call.end = call.number if last == call.number else last
 
-    def _kept(self, value: str, place: tuple[int, int] | None) -> Any:
+    def _kept(self, value: str, place: Where) -> Any:
         """A long text as it is held: itself, or what finds it in the file again."""
         self._held += len(value)
         if place is None or self._held <= self._most():
             return value
+        offset, length = place() if callable(place) else place
         data = value.encode("utf-8", "surrogatepass")
         return Blob(
-            hashlib.sha256(data).hexdigest(), len(data), value[:_PREVIEW], "text", self._source(), *place
+            hashlib.sha256(data).hexdigest(),
+            len(data),
+            value[:_PREVIEW],
+            "text",
+            self._source(),
+            offset,
+            length,
         )
 
     def _most(self) -> int:

@@ -24,6 +24,8 @@ HEAD = 64 * 1024
 RECOGNISED = 0.5
 
 BUILT_IN = (
+    "claude-code",
+    "claude-hooks",
     "openai-chat",
     "openai-responses",
     "anthropic-messages",
@@ -43,6 +45,12 @@ BUILT_IN = (
     "tau2-bench",
     "atif",
     "pi",
+    "autogen",
+    "smolagents",
+    "pydantic-ai",
+    "magentic-one",
+    "polygraph",
+    "agent-trace",
 )
 
 

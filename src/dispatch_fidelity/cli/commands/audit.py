@@ -37,6 +37,8 @@ from ..exits import Exit
 from ..inputs import add_choices, chosen_options, read_report, read_schema_file
 from ..sources import Source, agent_sessions, find_sources, standard_input
 
+_NAMED = 3
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of ``audit``."""
@@ -237,11 +239,11 @@ class _Found:
         self.outcomes[item.outcome.overall] += 1
         self.calls += len(item.record.executions)
         self.failed += sum(execution.failed for execution in item.record.executions)
-        for note in dict.fromkeys(item.record.notes):
-            self.notes.setdefault(note, []).append((clean(item.record.source), clean(item.run_id)))
         self.level = f"{item.level.evidence}: {item.level.does_not_show}"
         if not self.failing_only or item.outcome.overall is Overall.FAIL:
             self.rows.append((clean(item.record.source), clean(item.record.format), *summary_row(item)))
+            for note in dict.fromkeys(item.record.notes):
+                self.notes.setdefault(note, []).append((clean(item.record.source), clean(item.run_id)))
         if self.keep:
             self.documents.append(run_document(item))
 
@@ -283,7 +285,7 @@ def _show(found: _Found, sessions: _Sessions) -> None:
         console.show_table(SUMMARY_HEAD, [row[2:] for row in found.rows], f"{source} ({form})")
     elif found.rows:
         folder = _common_folder([source for source, _ in by_source])
-        rows = [(row[0].removeprefix(f"{folder}/"), *row[1:]) for row in found.rows]
+        rows = [(_below(row[0], folder), *row[1:]) for row in found.rows]
         console.show_table(("source", "format", *SUMMARY_HEAD), rows, folder)
     notes = list(_notes(found, folder))
     if notes or found.level:
@@ -293,16 +295,21 @@ def _show(found: _Found, sessions: _Sessions) -> None:
 
 
 def _notes(found: _Found, folder: str) -> Iterator[str]:
-    """Each note once, with the run that it is about, or how many."""
-    alone = found.outcomes.total() == 1
+    """Each note with the runs that it is about; of more than a few their number."""
+    alone = len(found.rows) == 1
     for note, places in found.notes.items():
         if alone:
             yield f"note: {clean(note)}"
-        elif len(places) == 1:
-            source, run_id = places[0]
-            yield f"note on {source.removeprefix(f'{folder}/')}, run {run_id}: {clean(note)}"
-        else:
+        elif len(places) > _NAMED:
             yield f"note: {clean(note)} ({len(places)} runs)"
+        else:
+            yield from (
+                f"note on {_below(source, folder)}, run {run}: {clean(note)}" for source, run in places
+            )
+
+
+def _below(source: str, folder: str) -> str:
+    return source.removeprefix(f"{folder}/") if folder else source
 
 
 def _common_folder(sources: list[str]) -> str:

@@ -15,7 +15,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from ...audit import read_blob
-from ...log.importing import write_import
+from ...log.importing import alone, write_import
 from ...log.reader import open_input
 from ...rendering.text import clean
 from ...transcripts.registry import read_transcript
@@ -41,7 +41,7 @@ def run(args: Namespace) -> int:
     digest = _digest(path)
     written = []
     names: set[str] = set()
-    for run in runs:
+    for run in map(alone, runs):
         run_id = _run_id(run.record.run_id, run.agent if run.parent else "", names)
         log, report = write_import(
             run, folder, run_id, sha256=digest, now=time.time_ns() // 1000, read_blob=read_blob
@@ -65,8 +65,9 @@ def run(args: Namespace) -> int:
 
 
 def _run_id(name: str, agent: str, taken: set[str]) -> str:
-    """An id for a file name, no two alike."""
-    plain = _NOT_IN_A_RUN_ID.sub("-", ".".join(filter(None, [name, agent]))).strip("-._")[:100] or "run"
+    """An id for a file name, no two alike; it ends with the agent where that is a helper."""
+    whole = name if not agent or name == agent or name.endswith(f".{agent}") else f"{name}.{agent}"
+    plain = _NOT_IN_A_RUN_ID.sub("-", whole).strip("-._")[:100] or "run"
     found, number = plain, 1
     while found in taken:
         number += 1
