@@ -171,3 +171,25 @@ def test_a_name_that_is_no_utf_8_is_shown_escaped(repo: Project) -> None:
     with open(bytes(repo.folder) + b"/n\xff.py", "w") as handle:
         handle.write(NOQA)
     assert kinds(scanned(repo.folder).findings) == [("UNDECLARED", "n\\xff.py:1")]
+
+
+def test_colours_of_the_users_configuration_hide_nothing(repo: Project) -> None:
+    put(repo.folder, new_py=NOQA)
+    repo.commit()
+    repo.git("config", "color.grep", "always")
+    repo.git("config", "grep.patternType", "fixed")
+    assert kinds(scanned(repo.folder).findings) == [("UNDECLARED", "new.py:1")]
+
+
+def test_a_tracked_file_that_is_ignored_is_scanned(repo: Project) -> None:
+    put(repo.folder, new_py=NOQA)
+    repo.commit()
+    (repo.folder / ".gitignore").write_text("new.py\n")
+    assert kinds(scanned(repo.folder).findings) == [("UNDECLARED", "new.py:1")]
+
+
+def test_without_git_installed_packages_are_not_scanned(tmp_path: Path) -> None:
+    folder = tmp_path / "plain"
+    (folder / "node_modules").mkdir(parents=True)
+    (folder / "node_modules" / "a.py").write_text(NOQA)
+    assert scanned(folder).findings == ()

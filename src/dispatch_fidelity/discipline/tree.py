@@ -28,7 +28,7 @@ CACHES = frozenset(
 )
 _CACHE_FILES = (b".coverage", b".DS_Store", b"Thumbs.db", b".eslintcache", b".stylelintcache", b".dmypy.json")
 _CACHE_ENDS = (b".pyc", b".pyo", b".tsbuildinfo")
-_OUTSIDE_GIT = frozenset({b"node_modules", b".venv", b"venv"})
+OUTSIDE_GIT = frozenset({b"node_modules", b".venv", b"venv"})
 _GITLINK = b"160000"
 _LINK = b"120000"
 LISTED = 2_000
@@ -356,7 +356,7 @@ def _walk(root: Path) -> Iterator[tuple[bytes, Entry]]:
 
     for folder, folders, names in os.walk(top, onerror=trouble):
         linked = [name for name in folders if os.path.islink(os.path.join(folder, name))]
-        folders[:] = sorted(set(folders) - CACHES - _OUTSIDE_GIT - set(linked))
+        folders[:] = sorted(set(folders) - CACHES - OUTSIDE_GIT - set(linked))
         for name in [*names, *linked]:
             path = os.path.join(folder, name)
             relative = path[len(top.rstrip(b"/")) + 1 :]

@@ -17,6 +17,7 @@ from .findings import Area, Finding
 from .markers import RULES, STEMS, Marker, find_markers
 from .records import open_plain
 from .repository import GitError, Repository, finish
+from .tree import OUTSIDE_GIT
 
 FILE = "waivers.txt"
 _OWN = frozenset({b"waivers.txt", b"ANCHOR.txt"})
@@ -80,7 +81,9 @@ def check_waivers(root: Path, repository: Repository | None, skip: Callable[[byt
     """
     waivers, findings = _load(root)
     markers, unreadable = _scan(root, repository, skip)
-    compared = (*_undeclared(markers, waivers), *_stale(markers, waivers))
+    unseen = {finding.subject for finding in unreadable}
+    read = tuple(waiver for waiver in waivers if waiver.path not in unseen)
+    compared = (*_undeclared(markers, waivers), *_stale(markers, read))
     return Waivers((*findings, *unreadable, *compared), tuple(markers), waivers)
 
 
@@ -134,10 +137,14 @@ def _scan(
     root: Path, repository: Repository | None, skip: Callable[[bytes], bool]
 ) -> tuple[list[tuple[str, Marker]], list[Finding]]:
     found: list[tuple[str, Marker]] = []
-    findings = []
+    findings: list[Finding] = []
     top = os.fsencode(root)
-    paths = _walked(top, skip) if repository is None else _grepped(repository, skip)
-    for path in sorted(set(paths)):
+    if repository is None:
+        paths = set(_walked(top, skip))
+    else:
+        paths, troubles = _grepped(repository, skip)
+        findings += [Finding(Area.WAIVER, "UNREADABLE", "tree", text) for text in troubles]
+    for path in sorted(paths):
         name = path.decode("utf-8", "backslashreplace")
         data = _read(os.path.join(top, path))
         if isinstance(data, str):
@@ -174,26 +181,34 @@ def _walked(top: bytes, skip: Callable[[bytes], bool]) -> Iterator[bytes]:
     for folder, folders, names in os.walk(top):
         inner = os.path.relpath(folder, top)
         prefix = b"" if inner == b"." else inner + b"/"
-        folders[:] = [name for name in folders if not skip(prefix + name)]
-        yield from (prefix + name for name in names if not skip(prefix + name) and prefix + name not in _OWN)
+        folders[:] = [name for name in folders if name not in OUTSIDE_GIT and not skip(prefix + name)]
+        yield from _allowed((prefix + name for name in names), skip)
 
 
-def _grepped(repository: Repository, skip: Callable[[bytes], bool]) -> Iterator[bytes]:
-    """Files on disk that hold a stem of a marker; of those that git does not look at, all."""
+def _grepped(repository: Repository, skip: Callable[[bytes], bool]) -> tuple[set[bytes], list[str]]:
+    """Files on disk that hold a stem of a marker, and what git could not read.
+
+    Of untracked files, and of tracked ones that git does not look at, all are named: git searches only what it tracks,
+    since it takes no ignored file for tracked when it is asked for both.
+    """
+    new = repository.start("ls-files", "-z", "-o", "--exclude-standard")
     listed = repository.start("ls-files", "-z", "-v")
-    output = _searched(repository)
+    output, talk = _searched(repository)
     hidden = (line[2:] for line in finish(listed).split(b"\0") if line and line[:1] != b"H")
-    yield from _allowed(output.split(b"\0"), skip)
-    yield from _allowed(hidden, skip)
+    paths = [*output.split(b"\0"), *hidden, *finish(new).split(b"\0")]
+    troubles = [line for line in talk.decode("utf-8", "replace").splitlines() if line.startswith("error: ")]
+    return set(_allowed(paths, skip)), troubles[:_NAMED]
 
 
-def _searched(repository: Repository) -> bytes:
-    """What git finds, by the faster of its ways that it was built with."""
-    options = ("grep", "-l", "-z", "-a", "--untracked", "--no-recurse-submodules")
-    try:
-        return repository.git(*options, "-P", "-e", STEMS, codes=(0, 1))
-    except GitError:
-        return repository.git(*options, "-E", "-e", STEMS, codes=(0, 1))
+def _searched(repository: Repository) -> tuple[bytes, bytes]:
+    """What git finds, and says, by the faster of its ways that it was built with."""
+    for way in ("-P", "-E"):
+        options = ("grep", "-l", "-z", "-a", "--no-color", "--no-recurse-submodules", way, "-e", STEMS)
+        process = repository.start(*options)
+        output, talk = process.communicate()
+        if process.returncode in (0, 1):
+            return output, talk
+    raise GitError(f"git grep failed: {talk.decode('utf-8', 'replace').strip()[:200]}")
 
 
 def _allowed(paths: Iterable[bytes], skip: Callable[[bytes], bool]) -> Iterator[bytes]:
