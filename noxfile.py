@@ -15,7 +15,7 @@ if REUSE:
     nox.options.default_venv_backend = "none"
 
 TYPED = ["src", "tests", "benchmarks", "tools", "noxfile.py"]
-JUDGING = ("matching", "claims", "evidence", "audit.py", "log", "discipline", "transcripts")
+JUDGING = ("matching", "claims", "evidence", "audit.py", "log", "discipline")
 
 
 def ready(session: nox.Session) -> None:

@@ -22,12 +22,13 @@ from ..model.execution import Execution
 from ..model.frozen import UNSET, changed
 from ..model.run import Completeness, Damage, DamageKind, Delegation, ImportedRun, Record
 
-# Characters of results that a run keeps in memory; after that, those from LONG on are left in the file. Of a very
-# large file an eighth of it is kept: its calls alone need much memory.
+# Bytes of results that a run keeps in memory; after that, those from LONG characters on are left in the file. Of a very
+# large file a small part of that is kept: its calls alone need much memory.
 HELD = 64 * 2**20
 LONG = 1024
+# Calls after so many are kept without what no verdict needs: the source's ids and times.
+MANY = 10_000
 _LARGE_FILE = 512 * 2**20
-_PREVIEW = 40
 _RETURNED = Status.RETURNED
 
 
@@ -84,6 +85,8 @@ class RunBuilder:
     delegations: list[tuple[Call, Delegation]] = field(default_factory=list)
     begun: int = 0
     _open: dict[str, list[Call]] = field(default_factory=dict)
+    _shared: set[str] = field(default_factory=set)  # ids that named several open calls at once
+    _unsure: set[int] = field(default_factory=set)
     _held: int = 0
     _limit: int = -1
     _wanted: str = ""
@@ -141,10 +144,13 @@ class RunBuilder:
         if step == number:
             step = number  # one object: a run may hold very many
         found = Call(self._names.setdefault(tool, tool), args, source_id, step, agent, at, number)
+        if number >= MANY:
+            found.at = ""
         self.calls.append(found)
         if source_id:
             if source_id in self._open:
                 self._open[source_id].append(found)
+                self._shared.add(source_id)
             else:
                 self._open[source_id] = [found]
         return found
@@ -169,6 +175,12 @@ class RunBuilder:
             return None
         waiting = self._open[source_id]
         found = waiting.pop()
+        if source_id in self._shared:
+            self._unsure.add(id(found))
+            self.defect(
+                DamageKind.LIFECYCLE,
+                f"{source_id[:80]!r} names several open calls: whose the result is, is open",
+            )
         if not waiting:
             del self._open[source_id]
         return found
@@ -221,33 +233,34 @@ class RunBuilder:
         call.status, call.learned, call.error, call.message = status, learned, error, message
         call.result = value if type(value) is not str or len(value) < LONG else self._kept(value, place)
         call.shown, call.cut, call.joint = shown, cut, joint
-        call.until = until if isinstance(until, str) else ""
-        last = self.begun - 1
-        call.end = call.number if last == call.number else last
+        self._ended(call, until if isinstance(until, str) else "")
 
     def returned(self, call: Call, text: str, learned: Learned, until: str, place: Where) -> None:
         """The end of a call that returned a text, which is known to be no failure (see ``end``)."""
-        call.status, call.learned, call.until = _RETURNED, learned, until
+        call.status, call.learned = _RETURNED, learned
         call.result = text if len(text) < LONG else self._kept(text, place)
+        self._ended(call, until)
+
+    def _ended(self, call: Call, until: str) -> None:
+        if self._unsure and id(call) in self._unsure:
+            call.status, call.learned, call.result = Status.UNKNOWN, Learned.DEFAULT, Unknown("ambiguous")
+            call.error = call.message = ""
+            call.shown = UNSET
         last = self.begun - 1
         call.end = call.number if last == call.number else last
+        if call.number < MANY:
+            call.until = until
+        else:
+            call.source_id = ""
 
     def _kept(self, value: str, place: Where) -> Any:
         """A long text as it is held: itself, or what finds it in the file again."""
-        self._held += len(value)
+        self._held += value.__sizeof__()
         if place is None or self._held <= self._most():
             return value
         offset, length = place() if callable(place) else place
         data = value.encode("utf-8", "surrogatepass")
-        return Blob(
-            hashlib.sha256(data).hexdigest(),
-            len(data),
-            value[:_PREVIEW],
-            "text",
-            self._source(),
-            offset,
-            length,
-        )
+        return Blob(hashlib.sha256(data).hexdigest(), len(data), "", "text", self._source(), offset, length)
 
     def _most(self) -> int:
         """How many characters of results are held; it depends on the size of the file."""
@@ -256,7 +269,7 @@ class RunBuilder:
                 size = self.path.stat().st_size
             except OSError:
                 size = 0
-            self._limit = HELD if size <= _LARGE_FILE else HELD // 8
+            self._limit = HELD if size <= _LARGE_FILE else HELD // 32
         return self._limit
 
     def _source(self) -> str:
@@ -314,6 +327,10 @@ class RunBuilder:
         )
         tools = tuple(dict.fromkeys([*self.tools, *(call.tool for call in self.calls)]))
         executions = tuple(self._executions())
+        if self.begun > MANY:
+            self.notes.append(
+                f"calls after the first {MANY:,} are kept without the ids and times of the source"
+            )
         unfinished = sum(execution.status is Status.UNFINISHED for execution in executions)
         if unfinished:
             self.lacks(f"{unfinished} calls have no result")

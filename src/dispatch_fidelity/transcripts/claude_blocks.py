@@ -87,7 +87,7 @@ _WATCHED = AGENT_TOOLS | _LOOKS
 _PLAIN = frozenset(
     {"Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "Glob", "Grep", "LS", "TodoWrite", "WebFetch"}
 )
-_FLAT = frozenset({str, int, float, bool, type(None)})
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 _LAUNCH = re.compile(
     r"(?:Command running in background with ID: |Async agent launched successfully\.\s+agentId: )([\w-]{1,80})"
@@ -209,9 +209,7 @@ class Conversation:
             tool, given, source_id = _CALL_MEMBERS(block)
         except KeyError:
             tool, given, source_id = block.get("name"), block.get("input"), block.get("id")
-        if type(given) is not dict or (
-            not _FLAT.issuperset(map(type, given.values())) and too_deep(plain_json(given))
-        ):
+        if type(given) is not dict or (not _is_flat(given) and too_deep(plain_json(given))):
             builder.unreadable("the input of a call is no object, or nested too deeply")
             given = Unknown("unreadable")
         if type(source_id) is not str or not source_id:
@@ -452,6 +450,19 @@ class Conversation:
             name = handed.agent or handed.call.source_id or "unnamed"
             self.builder.delegated(handed.call, name, handed.report, handed.calls)
         return self.builder.finish(closed=self.ended)
+
+
+def _is_flat(given: dict[str, Any]) -> bool:
+    """Whether a value is nested no deeper than a list of flat objects, as nearly all are."""
+    if _SCALARS.issuperset(map(type, given.values())):
+        return True
+    for value in given.values():
+        for item in value if type(value) is list else (value,):
+            if type(item) is dict and not _SCALARS.issuperset(map(type, item.values())):
+                return False
+            if type(item) is list:
+                return False
+    return True
 
 
 def _is_cut(text: str) -> bool:

@@ -65,7 +65,7 @@ _OTHERS = frozenset(
     }
 )
 _SYNTHETIC = "<synthetic>"
-_NAMES = ("type", "timestamp", "uuid", "parentUuid", "isSidechain", "message")
+_NAMES = ("type", "timestamp", "uuid", "parentUuid", "isSidechain")
 _MEMBERS = itemgetter(*_NAMES)
 _NOT_IN_A_RUN_ID = re.compile(r"[^A-Za-z0-9._-]+")
 _NAME = re.compile(r"[\w.-]{1,200}")
@@ -215,7 +215,8 @@ class _Flat:
 class _Agent:
     """A conversation in the file.
 
-    ``after`` is how many calls the main one had made before a side chain began, ``mark`` how its lines are marked.
+    ``last`` is the line of its last message, ``after`` how many calls the main one had made before a side chain began,
+    ``mark`` how its lines are marked.
     """
 
     def __init__(self, path: Path, index: int, agent: str, line: Line) -> None:
@@ -224,7 +225,7 @@ class _Agent:
         self.index = index
         self.after = -1
         self.prompt = ""
-        self.begun = False
+        self.last: dict[str, Any] | None = None
         self.mark = min(index, _OWNERS) << _CHECK_BITS
 
 
@@ -248,7 +249,6 @@ class _Session:
         self._offset = 0
         self._first = 0
         self._starts: list[int] = []
-        self._last: dict[str, Any] = {}
 
     # -- lines -------------------------------------------------------------------------------------------------
 
@@ -296,12 +296,12 @@ class _Session:
 
     def _take(self, line: dict[str, Any]) -> None:
         """One line; what cannot be read in it is damage of every run in the file."""
-        marks, agent, before = self._marks, self._main, -1
+        marks, agent, before, message = self._marks, self._main, -1, line.get("message")
         try:
-            kind, at, uuid, parent, is_side, message = _MEMBERS(line)
+            kind, at, uuid, parent, is_side = _MEMBERS(line)
             check = hash(at) & _CHECK
         except (KeyError, TypeError):
-            kind, at, uuid, parent, is_side, message = map(line.get, _NAMES)
+            kind, at, uuid, parent, is_side = map(line.get, _NAMES)
             check = 0
         # 1. Is it a line that was read already?
         if type(uuid) is str:
@@ -325,17 +325,21 @@ class _Session:
         if is_side is not False or (before > 0 and before & _OWNED):
             agent = self._agent(line, before)
         # 3. What does it say?
-        if type(message) is dict and (kind == "assistant" or kind == "user"):
-            self._last = line
-            agent.conversation.builder.line = self._number
-            if message.get("role") != kind and message.get("role") is not None:
-                self._defect("the role of this message is not the type of its line")
-            if kind == "assistant":
-                self._assistant(agent, line, message, at)
-            else:
-                self._user(agent, line, message, before)
-        else:
+        if type(message) is not dict or (kind != "assistant" and kind != "user"):
             self._other(agent, line, kind, message, at)
+        else:
+            conversation = agent.conversation
+            conversation.builder.line = self._number
+            role = message.get("role")
+            if role != kind and role is not None:
+                self._defect("the role of this message is not the type of its line")
+            if kind == "user":
+                self._user(agent, line, message, at, before)
+            elif message.get("model") == _SYNTHETIC:
+                conversation.ended = conversation.ended and not line.get("isApiErrorMessage")
+            elif conversation.assistant(message, at) and agent is self._main:
+                agent.mark = conversation.builder.begun << _POSITION
+            agent.last = line
         if uuid is not None:
             marks[uuid] = agent.mark | check
 
@@ -400,32 +404,22 @@ class _Session:
         self._agents.append(agent)
         return agent
 
-    def _assistant(self, agent: _Agent, line: dict[str, Any], message: dict[str, Any], at: Any) -> None:
-        agent.begun = True
-        conversation = agent.conversation
-        if message.get("model") == _SYNTHETIC:
-            conversation.ended = conversation.ended and not line.get("isApiErrorMessage")
-        elif conversation.assistant(message, at) and agent is self._main:
-            agent.mark = conversation.builder.begun << _POSITION
-
-    def _user(self, agent: _Agent, line: dict[str, Any], message: dict[str, Any], before: int) -> None:
-        get, conversation = line.get, agent.conversation
-        content, at = message.get("content"), get("timestamp")
-        extra = get("toolUseResult")
+    def _user(
+        self, agent: _Agent, line: dict[str, Any], message: dict[str, Any], at: Any, before: int
+    ) -> None:
+        conversation, content, extra = agent.conversation, message.get("content"), line.get("toolUseResult")
         # Most are one result.
         if type(content) is list and len(content) == 1 and is_result(content[0]):
             conversation.result(content[0], at, extra)
-            agent.begun = True
             return
-        asks = not (get("isMeta") or get("isCompactSummary"))
-        if get("isCompactSummary") and not agent.begun:
+        asks = not (line.get("isMeta") or line.get("isCompactSummary"))
+        if agent.last is None and line.get("isCompactSummary"):
             conversation.builder.lacks("what came before its first compaction is not in the file")
         if asks and agent is self._main and 0 <= before >> _POSITION < conversation.builder.begun:
             self._fork(before >> _POSITION, message)
         request = conversation.user(message, at, extra, asks)
-        if not agent.begun:
+        if agent.last is None:
             agent.prompt = request
-            agent.begun = True
 
     def _attachment(self, agent: _Agent, attachment: Any, at: str) -> None:
         kind = attachment.get("type") if isinstance(attachment, dict) else None
@@ -456,12 +450,13 @@ class _Session:
 
         Raises InvalidInputError when there is none.
         """
-        agents = [agent for agent in self._agents if agent.begun]
+        agents = [agent for agent in self._agents if agent.last is not None]
         if not agents:
             raise InvalidInputError(f"{str(self._path)!r} holds no message of a session of {NAME}")
+        self._marks = {}  # no longer needed, and large where there are very many lines
         for agent in agents:
             self._pair(agent.conversation)
-        named = self._last.get("sessionId")
+        named = (agents[0].last or {}).get("sessionId")
         session = named.partition("#")[0][:60] if isinstance(named, str) else ""
         session = _NOT_IN_A_RUN_ID.sub("-", session).lstrip("._-") or "run-0"
         for agent in agents:
@@ -505,7 +500,9 @@ class _Session:
             handed for handed in conversation.handed.values() if not handed.agent and not handed.workflow
         ]
         chains = [
-            agent for agent in self._agents[1:] if agent.begun and agent.conversation is not conversation
+            agent
+            for agent in self._agents[1:]
+            if agent.last is not None and agent.conversation is not conversation
         ]
         if not nameless or not chains:
             return

@@ -84,11 +84,14 @@ def _make(run: Conversation, event: dict[str, Any], action: str, args: dict[str,
     else:
         name = metadata.get("function_name", action)
         given = _tool_arguments(metadata)
-        if given is None:
+        if given is None and source_id is not None and "model_response" in metadata:
+            builder.unreadable("the model's answer does not hold the call that an action was made of")
+            given = Unknown("unreadable")
+        elif given is None:
             given = {each: value for each, value in args.items() if each != "thought" or action == "think"}
         call = builder.call(
             name,
-            given if isinstance(given, str) else arguments(builder, given),
+            given if isinstance(given, (str, Unknown)) else arguments(builder, given),
             source_id=source_id,
             step=run.step(response.get("id"), number),
             at=event.get("timestamp"),

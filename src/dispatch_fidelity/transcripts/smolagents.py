@@ -152,6 +152,9 @@ class _Memory:
             builder.unreadable(f"step {self.index} does not say what was called, or whether it failed")
         message = named(builder, step.get("model_output_message"), "model_output_message")
         made = shown or listed(builder, message.get("tool_calls"), "the tool_calls of the model")
+        asked = message.get("tool_calls")
+        if shown and isinstance(asked, list) and len(asked) != len(shown):
+            builder.lacks("a step logs other calls than the model asked for")
         calls = [call for item in made if (call := self._call(item, timing)) is not None]
         if any(call.tool == _CODE for call in calls):
             builder.lacks(NO_INNER_CALLS)
