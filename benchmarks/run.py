@@ -4,8 +4,8 @@
     python benchmarks/run.py --only discipline
 
 ``--peer`` is the interpreter of an environment that holds dispatch-fidelity 0.3.1 and nothing else, ``--ours``
-of one that holds this package alone (default: this interpreter); ``discipline`` needs neither. Limits, inputs
-and workers are those of ``../shared/bench/bench_peer.py``; every round runs all sides one after the other. The
+of one that holds this package alone (default: this interpreter); ``discipline`` and ``transcripts`` need neither.
+Limits, inputs and workers are those of ``../shared/bench/bench_peer.py``; every round runs all sides one after the other. The
 result is kept in ``benchmarks/results.json``, beside those of runs of other sections, from which
 ``tools/generate.py`` makes docs/performance.md.
 """
@@ -346,6 +346,109 @@ def measure_discipline(
     out.ratio("waiver scan of 50,000 files, to git grep -c", "discipline.scan", "discipline.grep", 10.0, "ms")
 
 
+def measure_transcripts(
+    _bench: Any, _sides: dict[str, tuple[str, str]], work: Path, rounds: int, out: Figures
+) -> None:
+    """A Claude Code session of 30 MB made of the shared samples, read and decoded; and a gigabyte in memory."""
+    import msgspec
+
+    from dispatch_fidelity.transcripts import claude_code
+
+    session = work / "session.jsonl"
+    lines = claude_lines(ROOT.parent / "shared" / "transcripts" / "claude_code")
+    write_session(session, lines, 30 * 10**6)
+    decode = msgspec.json.Decoder().decode
+
+    def decoded() -> None:
+        with session.open("rb") as handle:
+            for line in handle:
+                decode(line)
+
+    steps: dict[str, Callable[[], Any]] = {
+        "transcripts.read": lambda: list(claude_code.read(session)),
+        "transcripts.decode": decoded,
+    }
+    for round_number in range(rounds + 1):
+        for name, step in steps.items():
+            started = time.perf_counter()
+            step()
+            if round_number:
+                out.add(name, (time.perf_counter() - started) * 1e3)
+    title = "reading a Claude Code session of 30 MB, to msgspec decoding its lines untyped"
+    out.ratio(title, "transcripts.read", "transcripts.decode", 4.0, "ms")
+    large = work / "large.jsonl"
+    calls = write_calls(large, 10**9)
+    script = (
+        "import resource, sys\nfrom pathlib import Path\nfrom dispatch_fidelity.transcripts import claude_code\n"
+        "runs = list(claude_code.read(Path(sys.argv[1])))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script, str(large)], capture_output=True, text=True, check=True
+    )
+    peak = float(found.stdout)
+    out.keep("memory of a Claude Code session of 1 GB, MiB", peak, 300.0, f"{calls} calls, {peak:.0f} MiB", 1)
+
+
+def claude_lines(folder: Path) -> list[dict[str, Any]]:
+    found = []
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_bytes().splitlines():
+            try:
+                value = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(value, dict) and "uuid" in value:
+                found.append(value)
+    return found
+
+
+def write_session(path: Path, lines: list[dict[str, Any]], size: int) -> None:
+    """The lines over and over, each with an id of its own."""
+    number, before = 0, None
+    with path.open("w", encoding="utf-8") as handle:
+        while handle.tell() < size:
+            for line in lines:
+                number += 1
+                name = f"{number:032x}"
+                changed = {**line, "uuid": name, "parentUuid": before, "sessionId": "s"}
+                handle.write(json.dumps(changed, ensure_ascii=False, separators=(",", ":")) + "\n")
+                before = name
+
+
+def write_calls(path: Path, size: int) -> int:
+    """A session of calls with results of some kilobytes; how many calls."""
+    number, before = 0, None
+    text = "The quick brown fox jumps over the lazy dog. " * 60
+    with path.open("w", encoding="utf-8") as handle:
+        while handle.tell() < size:
+            ids = [f"{number:016x}{letter}" for letter in "abc"]
+            call = {
+                "type": "tool_use",
+                "id": ids[2],
+                "name": "Read",
+                "input": {"file_path": f"/x/{number}.py"},
+            }
+            result = {"type": "tool_result", "tool_use_id": ids[2], "content": f"{number} {text}"}
+            for kind, name, parent, block in (
+                ("assistant", ids[0], before, call),
+                ("user", ids[1], ids[0], result),
+            ):
+                message = {"role": kind, "id": name, "type": "message", "content": [block]}
+                line = {
+                    "type": kind,
+                    "uuid": name,
+                    "parentUuid": parent,
+                    "sessionId": "s",
+                    "message": message,
+                }
+                line["timestamp"] = f"2026-01-01T00:{number // 60 % 60:02}:{number % 60:02}.000Z"
+                handle.write(json.dumps(line, separators=(",", ":")) + "\n")
+            before = ids[1]
+            number += 1
+    return number
+
+
 def exponent(points: list[tuple[int, float]]) -> float:
     """The slope of log time over log size, by least squares."""
     xs = [math.log(size) for size, _ in points]
@@ -369,8 +472,9 @@ SECTIONS: dict[str, Callable[..., None]] = {
     "relay": measure_relay,
     "hostile": measure_hostile,
     "discipline": measure_discipline,
+    "transcripts": measure_transcripts,
 }
-ALONE = ("discipline",)
+ALONE = ("discipline", "transcripts")
 
 
 def main() -> None:
