@@ -5,8 +5,8 @@
 
 ``--peer`` is the interpreter of an environment that holds dispatch-fidelity 0.3.1 and nothing else, ``--ours``
 of one that holds this package alone (default: this interpreter); ``discipline`` and ``transcripts`` need neither.
-Limits, inputs and workers are those of ``../shared/bench/bench_peer.py``; every round runs all sides one after the other. The
-result is kept in ``benchmarks/results.json``, beside those of runs of other sections, from which
+Limits, inputs and workers are those of ``../shared/bench/bench_peer.py``; every round runs all sides one after the
+other. The result is kept in ``benchmarks/results.json``, beside those of runs of other sections, from which
 ``tools/generate.py`` makes docs/performance.md.
 """
 
