@@ -116,3 +116,39 @@ def test_only_its_own_samples_are_recognised(shared: Path) -> None:
         if path.is_file():
             head = path.read_bytes()[: 64 * 1024]
             assert (claude_hooks.recognise(head) >= 0.5) == (path.parent.name == "claude_hooks"), path
+
+
+@pytest.mark.parametrize(
+    ("response", "status"),
+    [
+        ({"stdout": "", "backgroundTaskId": "b1"}, Status.BACKGROUND),
+        ({"isAsync": True, "status": "async_launched", "agentId": "a1"}, Status.BACKGROUND),
+        ({"stdout": "", "interrupted": True}, Status.CANCELLED),
+        ({"stdout": "", "interrupted": False}, Status.RETURNED),
+        ([{"type": "text", "text": "two"}], Status.RETURNED),
+    ],
+)
+def test_a_response_may_say_that_the_call_goes_on_or_was_stopped(
+    tmp_path: Path, response: Any, status: Status
+) -> None:
+    assert statuses(tmp_path, BEGIN, {**END, "tool_response": response}) == [status]
+
+
+def test_parts_of_a_response_are_its_text(tmp_path: Path) -> None:
+    (run,) = runs(tmp_path, BEGIN, {**END, "tool_response": [{"type": "text", "text": "two"}]})
+    assert [call.result for call in run.record] == ["two"]
+
+
+def test_a_denied_call_of_the_control_protocol_was_refused(tmp_path: Path) -> None:
+    def exchanged(message: Any) -> Any:
+        return {"direction": "recv", "message": message}
+
+    def hook(event: Any) -> Any:
+        return exchanged({"type": "control_request", "request": {"subtype": "hook_callback", "input": event}})
+
+    result = {"type": "result", "result": "Denied.", "permission_denials": [{"tool_use_id": "t1"}, 7]}
+    path = tmp_path / "protocol.json"
+    path.write_text(json.dumps({"messages": [hook(BEGIN), exchanged(result)]}), encoding="utf-8")
+    (run,) = claude_hooks.read(path)
+    assert [call.status for call in run.record] == [Status.REFUSED]
+    assert run.report == "Denied."

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from ..jsonio import plain_json, too_deep
+from ..jsonio import encode_lenient, too_deep
 from ..model.call import Learned, Status, Unknown
 from ..model.run import DamageKind, ImportedRun
 from .building import Call, RunBuilder, text_of
@@ -209,7 +209,7 @@ class Conversation:
             tool, given, source_id = _CALL_MEMBERS(block)
         except KeyError:
             tool, given, source_id = block.get("name"), block.get("input"), block.get("id")
-        if type(given) is not dict or (not _is_flat(given) and too_deep(plain_json(given))):
+        if type(given) is not dict or (not _is_flat(given) and too_deep(encode_lenient(given))):
             builder.unreadable("the input of a call is no object, or nested too deeply")
             given = Unknown("unreadable")
         if type(source_id) is not str or not source_id:
@@ -234,10 +234,11 @@ class Conversation:
             self.builder.unreadable("the content of a message of the user is no text and no list of blocks")
             return ""
         texts = []
+        single = sum(map(is_result, content)) == 1
         for block in content:
             kind = block.get("type") if type(block) is dict else None
             if kind == "tool_result":
-                self.result(block, at, extra if len(content) == 1 else None)
+                self.result(block, at, extra if single else None)
             elif kind == "text" and type(block.get("text")) is str:
                 texts.append(block["text"])
             elif type(kind) is not str or kind == "text":

@@ -126,7 +126,7 @@ def companions(path: Path) -> Iterator[Path]:
     session, agent = _first_names(path)
     if session and not agent:
         beside = (other for other in sorted(path.parent.glob("agent-*.jsonl")) if other != path)
-        yield from (other for other in beside if _first_names(other)[0] == session)
+        yield from (other for other in beside if _first_names(other)[0] in (session, path.stem))
 
 
 def _first_names(path: Path) -> tuple[str, str]:
@@ -393,6 +393,8 @@ class _Session:
             uuid = line.get("uuid")
             agent = self._new(uuid if isinstance(uuid, str) and uuid else f"side-{len(self._agents)}")
             agent.after = before >> _POSITION if before >= 0 else -1
+            if line.get("type") != "user":
+                agent.conversation.builder.lacks("the side chain does not begin with a request")
         if is_message and owner is not None and owner is not agent:
             agent.conversation.builder.lacks(
                 "it follows on a line of another agent, so lines of its own may be missing"
@@ -415,8 +417,14 @@ class _Session:
         asks = not (line.get("isMeta") or line.get("isCompactSummary"))
         if agent.last is None and line.get("isCompactSummary"):
             conversation.builder.lacks("what came before its first compaction is not in the file")
-        if asks and agent is self._main and 0 <= before >> _POSITION < conversation.builder.begun:
-            self._fork(before >> _POSITION, message)
+        position = before >> _POSITION
+        if (
+            asks
+            and agent is self._main
+            and not before & _OWNED
+            and 0 <= position < conversation.builder.begun
+        ):
+            self._fork(position, message)
         request = conversation.user(message, at, extra, asks)
         if agent.last is None:
             agent.prompt = request
@@ -454,8 +462,8 @@ class _Session:
         if not agents:
             raise InvalidInputError(f"{str(self._path)!r} holds no message of a session of {NAME}")
         self._marks = {}  # no longer needed, and large where there are very many lines
-        for agent in agents:
-            self._pair(agent.conversation)
+        for conversation in [*(agent.conversation for agent in agents), *self._left]:
+            self._pair(conversation)
         named = (agents[0].last or {}).get("sessionId")
         session = named.partition("#")[0][:60] if isinstance(named, str) else ""
         session = _NOT_IN_A_RUN_ID.sub("-", session).lstrip("._-") or "run-0"

@@ -4,6 +4,8 @@
   ``tool_response``; ``PostToolUseFailure`` ends it with ``error`` (``is_interrupt``: cancelled). By the design of the
   events ``PostToolUse`` comes after success only, and a refused call may have its ``PreToolUse`` alone.
 - An end without a beginning is a call all the same: then ``PreToolUse`` was not hooked, and it is noted.
+- A response with ``backgroundTaskId`` or ``isAsync`` only says that something was started; one that was ``interrupted``
+  is no success. ``permission_denials`` in the result of the control protocol name calls that were refused.
 - ``agent_id`` tells a sub-agent, whose events are a run of their own; ``Stop`` and ``SubagentStop`` end a turn.
 - The request is in ``UserPromptSubmit``; the report in ``last_assistant_message`` of the stop event, where the version
   sends it, or in the ``result`` of the control protocol; else it has to be given beside the file.
@@ -19,7 +21,7 @@ from typing import Any
 from ..errors import InvalidInputError
 from ..model.call import Learned, Status
 from ..model.run import Completeness, DamageKind, ImportedRun
-from .building import RunBuilder
+from .building import RunBuilder, result_of
 from .registry import opening, values
 
 NAME = "claude-hooks"
@@ -113,9 +115,10 @@ class _Runs:
         content = inner.get("content") if isinstance(inner, dict) else None
         if message.get("type") == "user" and isinstance(content, str):
             self.asked = content
-        elif message.get("type") == "result" and isinstance(message.get("result"), str):
-            for (_, agent), builder in self.builders.items():
-                if not agent:
+        elif message.get("type") == "result":
+            for builder in [builder for (_, agent), builder in self.builders.items() if not agent]:
+                _deny(builder, message.get("permission_denials"))
+                if isinstance(message.get("result"), str):
                     builder.asked(self.asked)
                     builder.said(message["result"])
 
@@ -179,7 +182,8 @@ def _call(builder: RunBuilder, name: str, value: dict[str, Any]) -> None:
         builder.open_call(source_id)
         builder.lacks("PreToolUse was not hooked for every call: one that never ended is not in the file")
     if name == _ENDS:
-        builder.end(call, value.get("tool_response"), learned=Learned.FLAG)
+        response = value.get("tool_response")
+        builder.end(call, result_of(response), status=_status(response), learned=Learned.FLAG)
         return
     error = value.get("error")
     if not isinstance(error, str):
@@ -187,3 +191,20 @@ def _call(builder: RunBuilder, name: str, value: dict[str, Any]) -> None:
         error = ""
     status = Status.CANCELLED if value.get("is_interrupt") is True else Status.RAISED
     builder.end(call, status=status, learned=Learned.FLAG, error="failed", message=error)
+
+
+def _status(response: Any) -> Status | None:
+    """What a response says beside that it came: the event comes after success, and after a mere launch too."""
+    if not isinstance(response, dict):
+        return None
+    if isinstance(response.get("backgroundTaskId"), str) or response.get("isAsync") is True:
+        return Status.BACKGROUND
+    return Status.CANCELLED if response.get("interrupted") is True else None
+
+
+def _deny(builder: RunBuilder, denials: Any) -> None:
+    """Calls that the final result names as denied never ran."""
+    for denial in _list(denials):
+        call = builder.open_call(denial.get("tool_use_id") if isinstance(denial, dict) else None)
+        if call is not None:
+            builder.end(call, status=Status.REFUSED, learned=Learned.FLAG, message="permission denied")

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...audit import assess, choose
-from ...errors import DispatchFidelityError, UsageError
+from ...errors import DispatchFidelityError, InvalidInputError, MissingInputError, UsageError
 from ...jsonio import encode_lenient
 from ...model.assessment import Assessment, Choices, Overall
 from ...model.frozen import changed
@@ -135,40 +135,39 @@ class _Sessions:
     sides: Counter[str] = field(default_factory=Counter)
 
     def plan(self) -> list[_Session]:
-        """Each session once; files of a folder that are no transcripts are counted."""
-        readers: list[tuple[Source, Reader | None]] = []
+        """Each session once; files of a folder that are no transcripts are counted.
+
+        Raises UsageError (64) for a format that is named for none of them.
+        """
+        if self.format and not any(source.named for source in self.sources):
+            raise UsageError("--format is of files that are named: those of a folder are recognised")
+        sessions: dict[str, _Session] = {}
+        taken: set[str] = set()
         for source in self.sources:
             reader = self._reader(source)
-            if reader is not None or source.named:
-                readers.append((source, reader))
-        sessions = []
-        taken: set[Path] = set()
-        for source, reader in readers:
-            beside = () if reader is None else companions_of(source.path, reader)
-            sessions.append(
-                _Session(
-                    source,
-                    self.format if source.named else None,
-                    tuple(Source(path, named=False) for path in beside),
-                )
-            )
-            if source.path.resolve() not in taken:
-                taken |= {path.resolve() for path in beside}
-        return [session for session in sessions if session.source.path.resolve() not in taken]
+            if reader is None:
+                if source.named:  # reading it says what it is
+                    sessions[str(source.path)] = _Session(source, self.format)
+                continue
+            place = realpath(source.path)
+            beside = tuple(Source(path, named=False) for path in companions_of(source.path, reader))
+            if source.named or place not in sessions:
+                sessions[place] = _Session(source, self.format if source.named else None, beside)
+            if place not in taken:
+                taken |= {realpath(companion.path) for companion in beside}
+        return [session for place, session in sessions.items() if place not in taken]
 
     def _reader(self, source: Source) -> Reader | None:
         try:
-            reader = (
-                reader_of(source.path, self.format) if self.format and source.named else detect(source.path)
-            )
-            if reader is None and not source.named:
-                side = side_of(source.path)
-                self.sides[side] += bool(side)
-                self.strangers += not side
-        except DispatchFidelityError:
-            if not source.named:
-                self.strangers += 1
-            return None
+            if self.format and source.named:
+                return reader_of(source.path, self.format)
+            reader = detect(source.path)
+            side = side_of(source.path) if reader is None and not source.named else ""
+        except (InvalidInputError, MissingInputError):
+            reader, side = None, ""
+        if reader is None and not source.named:
+            self.sides[side] += bool(side)
+            self.strangers += not side
         return reader
 
 
