@@ -292,5 +292,5 @@ def test_a_contradiction_names_both_values() -> None:
     assert "42" in found
 
 
-def test_a_large_result_is_contradicted_by_nothing_here() -> None:
-    assert contradicted(blob(), "17") == ["MATCHED"]
+def test_a_large_result_that_cannot_be_read_backs_no_value() -> None:
+    assert contradicted(blob(), "17") == ["UNRESOLVED"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
 from matching_words import failed, ran, told, verdicts
 
-from dispatch_fidelity.model.call import Status, Unknown
+from dispatch_fidelity.model.call import Blob, Status, Unknown
 from dispatch_fidelity.model.execution import Execution
 
 UNSEEN = Unknown("not captured")
@@ -65,3 +66,28 @@ def test_a_canary_whose_receipt_is_not_held_is_open() -> None:
     claim = told("canary_probe", {"label": "A"}, "CANARY[A]:" + "0" * 32)
     call = ran("canary_probe", {"label": "A"}, UNSEEN)
     assert verdicts([claim], [call], closed=True) == ["UNRESOLVED"]
+
+
+LARGE = "total: 42 rows\n" + "row\n" * 9
+
+
+@pytest.mark.parametrize(
+    ("told_result", "content", "verdict"),
+    [
+        ("total: 42 rows", LARGE, "MATCHED"),
+        ("total: 57 rows", LARGE, "RESULT_MISMATCH"),
+        ("total: 57 rows", None, "UNRESOLVED"),
+        (LARGE, None, "MATCHED"),
+    ],
+)
+def test_a_result_that_lies_beside_the_log_is_read(
+    told_result: str, content: str | None, verdict: str
+) -> None:
+    blob = Blob(hashlib.sha256(LARGE.encode()).hexdigest(), len(LARGE), LARGE[:9])
+    found = verdicts(
+        [told(result=told_result)],
+        [ran(result=blob)],
+        result_check="contradicted",
+        read_blob=lambda _blob: content,
+    )
+    assert found == [verdict]

@@ -36,7 +36,7 @@ from dispatch_fidelity.model.call import Blob, Status, Unknown
 from dispatch_fidelity.model.execution import Execution
 from dispatch_fidelity.model.frozen import UNSET, changed
 from dispatch_fidelity.model.run import Completeness, Delegation, ImportedRun, Record
-from dispatch_fidelity.model.score import FAILING, Verdict
+from dispatch_fidelity.model.score import FAILING
 from dispatch_fidelity.transcripts import claude_code, registry
 from dispatch_fidelity.transcripts.linking import link
 from dispatch_fidelity.transcripts.registry import (
@@ -634,34 +634,21 @@ def test_an_imported_run_is_judged_as_the_run_itself(name: str, shared: Path, tm
             run_id = f"run-{place}-{number}"
             log, written = write_import(run, tmp_path, run_id, sha256="0" * 64, now=1, read_blob=read_blob)
             record, itself = load_log(log), alone(run)
-            beside = {n for n, call in enumerate(record) if isinstance(call.result, Blob)}
             assert record.completeness is itself.record.completeness, (sample.name, number)
             assert written.read_text(encoding="utf-8") == run.report, (sample.name, number)
             for report in reports_of(itself):
-                assert _verdicts(report, record, beside) == _verdicts(report, itself.record, beside), (
+                assert _verdicts(report, record) == _verdicts(report, itself.record), (
                     sample.name,
                     number,
                     report[:200],
                 )
 
 
-def _verdicts(report: str, record: Record, beside: set[int]) -> list[Any]:
-    """Outcome, omitted calls and each claim; not what only content says that lies beside the log, unread."""
+def _verdicts(report: str, record: Record) -> list[Any]:
+    """Outcome, omitted calls and each claim."""
     assessment = assess(report, record, choices=CHOICES)
-    numbers = {id(call): number for number, call in enumerate(record)}
-    rows = [
-        (
-            scored.span,
-            str(scored.verdict)
-            if scored.execution is None
-            or numbers[id(scored.execution)] not in beside
-            or scored.verdict not in (Verdict.MATCHED, Verdict.RESULT_MISMATCH)
-            else "",
-        )
-        for scored in assessment.score.detail
-    ]
-    told = all(verdict for _, verdict in rows)
-    return [str(assessment.outcome.overall) if told else "", assessment.score.omitted, *rows]
+    rows = [(scored.span, str(scored.verdict)) for scored in assessment.score.detail]
+    return [str(assessment.outcome.overall), assessment.score.omitted, *rows]
 
 
 def test_a_run_that_handed_work_on_is_not_closed_once_it_is_alone() -> None:

@@ -48,7 +48,7 @@ def contradiction(claimed: Any, execution: Execution, wording: Wording | None = 
     words = wording or Wording()
     if isinstance(logged, Blob):
         return ""
-    told, done = text_of(claimed)[:LONGEST], text_of(None if logged is UNSET else logged)[:LONGEST]
+    told, done = text_of(claimed)[:LONGEST], text_of(None if logged is UNSET else logged)
     # 1. Empty results.
     if is_empty(logged):
         values = [number for number in read_numbers(told, words) if number.value != 0]
@@ -62,6 +62,8 @@ def contradiction(claimed: Any, execution: Execution, wording: Wording | None = 
     mine, its = _parsed(claimed), _parsed(logged)
     if isinstance(mine, dict) and isinstance(its, dict):
         return _members_differ(mine, its, execution, words)
+    if len(done) > LONGEST:  # what a part of a text lacks may stand in the rest
+        return _counts_differ(told, its, words)
     # 4. and 5. Numbers, units, ids, paths.
     return (
         _texts_differ(told, done, its, execution, words)
@@ -138,6 +140,10 @@ def _numbers_differ(told: str, done: str, logged: Any, words: Wording) -> str:
                 its.append(logged_number(str(name), item, declared))
     if len(mine) == 1 and _is_bare(told, mine[0]) and _is_bare(done, its[0]):
         return "" if mine[0].fits(its[0]) else f"{told.strip()} where the log has {done.strip()}"
+    if len(mine) == 1 and mine[0].unit and _is_bare(told, mine[0]):
+        alike = [other for other in its if share_a_unit(readings(mine[0].unit), readings(other.unit))]
+        if len(alike) == 1 and not any(mine[0].fits(other) for other in its):
+            return f"{mine[0].shown} where the log has {alike[0].shown}"
     if len(mine) == len(its) and _wording(told) == _wording(done):
         for number, other in zip(mine, its, strict=True):
             if not number.fits(other):

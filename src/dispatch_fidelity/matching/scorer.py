@@ -17,6 +17,7 @@ from ..jsonio import UNSET
 from ..model.call import Blob, Learned, Status, Unknown
 from ..model.claim import Claim, Extraction, Polarity
 from ..model.execution import Execution
+from ..model.frozen import changed
 from ..model.score import CANARY_TOOLS, Score, ScoredClaim, Verdict
 from .assignment import assign
 from .candidates import SHAPES, Candidates, Names, Place
@@ -287,7 +288,16 @@ def judge(claim: Claim, execution: Execution, policy: Policy) -> tuple[Verdict, 
         return Verdict.RESULT_MISMATCH, "the claimed result does not carry the logged one", ""
     if execution.cut or execution.result is UNSET:
         return Verdict.MATCHED, "", ""
-    against = contradiction(claim.result, execution, policy.wording)
+    read = _with_content(execution, policy)
+    if isinstance(read.result, Blob) and policy.result_check == "contradicted":
+        if carries(claim.result, execution, policy.read_blob):
+            return Verdict.MATCHED, "", ""
+        return (
+            Verdict.UNRESOLVED,
+            "the large result that lies beside the log is not there, or was changed",
+            "",
+        )
+    against = contradiction(claim.result, read, policy.wording)
     if not against:
         return Verdict.MATCHED, "", ""
     if policy.result_check == "contradicted":
@@ -297,6 +307,12 @@ def judge(claim: Claim, execution: Execution, policy: Policy) -> tuple[Verdict, 
         "",
         f"the claimed result contradicts the logged one: {against} (values are not judged)",
     )
+
+
+def _with_content(execution: Execution, policy: Policy) -> Execution:
+    """The execution with its large result read, where that can be."""
+    content = policy.read_blob(execution.result) if isinstance(execution.result, Blob) else None
+    return execution if content is None else changed(execution, result=content)
 
 
 def _rests_on_result(claim: Claim, execution: Execution, policy: Policy, has_value: bool) -> bool:
@@ -364,8 +380,9 @@ def _judge_told_failure(claim: Claim, execution: Execution, policy: Policy) -> t
     """A failure told of a call that succeeded; quiet where the logged text is about failures or nothing done."""
     if claims_value(claim.result) and carries(claim.result, execution, policy.read_blob):
         return Verdict.MATCHED, "", ""
-    logged = "" if execution.result is UNSET else text_of(execution.result) if not _is_blob(execution) else ""
-    if _is_blob(execution) or policy.speaks_of_failure(logged) or policy.wording().denied(logged):
+    result = _with_content(execution, policy).result
+    logged = "" if result is UNSET or isinstance(result, Blob) else text_of(result)
+    if isinstance(result, Blob) or policy.speaks_of_failure(logged) or policy.wording().denied(logged):
         return Verdict.MATCHED, "", ""
     reason = "the report tells of a failure; the log shows that the call succeeded"
     if policy.result_check == "off":
@@ -378,7 +395,3 @@ def contradiction(told: Any, execution: Execution, wording: Callable[[], Wording
     from .contradictions import contradiction as find
 
     return find(told, execution, wording())
-
-
-def _is_blob(execution: Execution) -> bool:
-    return isinstance(execution.result, Blob)
