@@ -275,3 +275,9 @@ def test_very_many_agents_and_damaged_places_are_read_in_linear_space(runs: Runs
     assert {each.record.completeness for each in found} == {PARTIAL}
     assert max(len(each.record.damage) for each in found) == 101
     assert not any(each.behalf for each in found)
+
+
+def test_a_flag_that_says_nothing_leaves_the_end_open(runs: Runs) -> None:
+    (found,) = runs([user(), request(), answer(outcome("c1", "no", None)), text()])
+    assert [each.status for each in found.record] == [Status.UNKNOWN]
+    assert found.record.completeness is PARTIAL

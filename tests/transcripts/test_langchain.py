@@ -353,3 +353,8 @@ def test_a_file_is_recognised_by_a_head_that_ends_anywhere_after_the_first_messa
     text = json.dumps(CHAT, indent=1).encode()
     for end in range(text.index(b"Checking"), len(text)):
         assert recognise(text[:end]) >= 0.5, text[:end]
+
+
+def test_invalid_calls_that_are_null_are_damage(path: Path) -> None:
+    broken = ai("", call(), invalid_tool_calls=None)
+    assert run(path, [USER, broken, tool(), FINAL]).record.completeness is Completeness.PARTIAL

@@ -408,6 +408,14 @@ def test_a_failure_told_by_a_structured_result_is_learned_by_value(content: str)
         assert statuses(found) == [(Status.RAISED, Learned.VALUE)]
 
 
+def test_a_result_without_content_is_no_empty_one() -> None:
+    found = run([USER, calls(call("c1")), result("c1", None), FINAL])
+    assert [(each.status, each.result) for each in found.record] == [
+        (Status.UNKNOWN, Unknown("not captured"))
+    ]
+    assert (found.record.completeness, found.record.damage) == (Completeness.PARTIAL, ())
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -417,12 +425,11 @@ def test_a_failure_told_by_a_structured_result_is_learned_by_value(content: str)
         "No error: fine",
         "Erroneous",
         "",
-        None,
         '{"error": null}',
         "The build said: Error: none",
     ],
 )
-def test_text_that_only_speaks_of_errors_is_a_return(content: Any) -> None:
+def test_text_that_only_speaks_of_errors_is_a_return(content: str) -> None:
     found = run([USER, calls(call("c1")), result("c1", content), FINAL])
     assert statuses(found) == [(Status.RETURNED, Learned.DEFAULT)]
 

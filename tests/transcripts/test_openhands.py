@@ -560,3 +560,10 @@ def test_a_file_that_was_cut_is_refused_or_read_as_far_as_it_goes(tmp_path: Path
     check_cut(read, tmp_path / "file", json.dumps([ASK, RUN, seen(2, 1), FINISH], indent=1).encode(), 40)
     events = (PROMPT, QUESTION, acts("a"), observes("a"), DONE)
     check_cut(read, tmp_path / "file", jsonl(*events), 40, lines=True)
+
+
+def test_metadata_of_a_call_that_is_null_is_damage(run: Run) -> None:
+    given = {"command": "ls", "security_risk": "LOW"}
+    for kept, completeness in ((metadata("toolu_01", given), CLOSED), (None, PARTIAL)):
+        found = run(ASK, {**RUN, "tool_call_metadata": kept}, seen(2, 1), FINISH)
+        assert found.record.completeness is completeness

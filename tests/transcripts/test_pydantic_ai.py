@@ -233,3 +233,16 @@ def test_very_many_output_calls_are_read_in_linear_time(runs: Runs) -> None:
     taken = [back(f"o{n}", "Final result processed.", "final_result") for n in range(20_000)]
     (found,) = runs([ASK, response(*calls), request(*taken)])
     assert (len(found.record), json.loads(found.report)) == (0, {"n": 19_999})
+
+
+def test_content_that_is_null_is_no_empty_result(runs: Runs) -> None:
+    (found,) = runs([ASK, response(call()), request(back(content=None)), FINAL])
+    assert [(each.status, each.result) for each in found.record] == [
+        (Status.RETURNED, Unknown("not captured"))
+    ]
+
+
+def test_an_outcome_that_is_null_leaves_the_end_open(runs: Runs) -> None:
+    (found,) = runs([ASK, response(call()), request(back(outcome=None)), FINAL])
+    assert [each.status for each in found.record] == [Status.UNKNOWN]
+    assert found.record.completeness is PARTIAL

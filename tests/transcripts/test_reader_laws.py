@@ -349,7 +349,7 @@ Where = tuple[Any, ...]
 Variant = tuple[str, bytes]
 Damage = Callable[[Sample, Original, random.Random], Iterator[Variant]]
 WRONG: tuple[Any, ...] = (None, 7, True, "wrong", [7], {"x": 7})
-CUTS, BROKEN, TYPES, DROPS = 3, 3, 12, 5
+CUTS, BROKEN, TYPES, DROPS = 4, 4, 24, 10
 FULL = 20_000  # bytes up to which a sample gets all of these; a larger one gets fewer, at least three
 HUGE = 1 << 20
 
@@ -544,6 +544,40 @@ def test_damage_accuses_nobody(name: str, damage: Damage, shared: Path, tmp_path
 @every_reader
 def test_what_is_gone_accuses_nobody_where_it_left_a_trace(name: str, shared: Path, tmp_path: Path) -> None:
     check(name, shared, tmp_path / "variant", dropped, traces=True)
+
+
+# Damage that accused an agent once: which reader, sample and place, and what stands there.
+HOLES: tuple[tuple[str, str, Where, Any], ...] = (
+    (
+        "mcp-capture",
+        "mcp/recorder_cassette.json",
+        ("interactions", 6, "response", "result", "content", 0, "text"),
+        7,
+    ),
+    ("mcp-capture", "mcp/recorder_cassette.json", ("interactions", 6, "response", "result", "content"), [7]),
+    ("swe-agent", "swe_agent/mini_github_issue.traj.json", (5, "content"), [7]),
+    ("swe-agent", "swe_agent/mini_github_issue.traj.json", (17, "content"), [7]),
+    ("openai-chat", "tau_bench/agentrx_retail_failed_subset.json", (0, "traj", 19, "content"), None),
+    (
+        "tau2-bench",
+        "tau2_bench/toolorchestra_airline_subset.json",
+        ("simulations", 1, "messages", 21, "content"),
+        None,
+    ),
+    ("polygraph", "polygraph/items.jsonl", (2, "events"), None),
+)
+
+
+@pytest.mark.parametrize(("name", "file", "where", "new"), HOLES)
+def test_a_hole_that_was_closed_stays_closed(
+    name: str, file: str, where: Where, new: Any, shared: Path, tmp_path: Path
+) -> None:
+    reader = present(name)
+    (sample,) = (each for each in samples(shared, name) if each.name.endswith(file))
+    original = undamaged(reader, sample, tmp_path / "variant")
+    data = sample.built(put(sample.value, where, new))
+    for found in variants_read(reader, tmp_path / "variant", data):
+        assert not original.accused(found)
 
 
 FOREIGN = (

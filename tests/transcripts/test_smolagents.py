@@ -261,3 +261,15 @@ def test_a_broken_line_and_a_repeated_key_leave_the_record_partial(tmp_path: Pat
     for content in (lines, twice):
         found = read_or_refuse(read, written(tmp_path / "file", content))
         assert found is None or [each.record.completeness for each in found] == [PARTIAL]
+
+
+@pytest.mark.parametrize(
+    ("kind", "completeness"),
+    [("AgentToolExecutionError", PARTIAL), ("AgentExecutionError", PARTIAL), ("AgentParsingError", CLOSED)],
+)
+def test_a_failed_step_that_names_no_call_may_have_made_one(
+    run: Run, kind: str, completeness: Completeness
+) -> None:
+    lost = step(error=error("it did not work", kind))
+    lost["model_output_message"]["tool_calls"] = None
+    assert run(lost, FINAL).record.completeness is completeness

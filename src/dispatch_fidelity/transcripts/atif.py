@@ -32,7 +32,19 @@ from ..model.call import Status, Unknown
 from ..model.frozen import changed
 from ..model.run import DamageKind, ImportedRun
 from .building import Call, RunBuilder, result_of
-from .harness import arguments, is_sound, items, listed, members, named, run_name, runs_in, spoken, words
+from .harness import (
+    arguments,
+    is_sound,
+    is_spoken,
+    items,
+    listed,
+    members,
+    named,
+    run_name,
+    runs_in,
+    spoken,
+    words,
+)
 from .registry import opening, values
 
 NAME = "atif"
@@ -302,7 +314,7 @@ class _Trajectory:
             builder.lacks("the content of some results was not captured")
             builder.end(call, Unknown("not captured"), status=Status.UNKNOWN)
             return
-        sound = all(isinstance(content, (str, list)) and is_sound(content) for content in contents)
+        sound = all(is_spoken(content) and is_sound(content) for content in contents)
         if not sound:
             builder.unreadable("the content of a result cannot be read")
             builder.end(call, Unknown("unreadable"), status=Status.UNKNOWN, joint=joint)

@@ -266,6 +266,8 @@ class _Conversation:
         )
         if not isinstance(content, str):
             builder.unreadable(f"the content of a result of message {self.index} is no text")
+        if "is_error" in result and failed is None:
+            builder.unreadable(f"whether a call of message {self.index} failed is left open")
         status, learned, message = None, Learned.DEFAULT if failed is None else Learned.FLAG, ""
         if len(builder.damage) > before:
             content, status = content if isinstance(content, str) else Unknown("unreadable"), Status.UNKNOWN

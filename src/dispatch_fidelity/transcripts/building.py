@@ -222,7 +222,7 @@ class RunBuilder:
         text, other JSON, or UNSET where the source holds no result. ``place`` is where a long result can be found
         again, so that it need not be held.
         """
-        if type(value) is not str and holds_defect(value):
+        if type(value) is not str and (isinstance(value, Defect) or holds_defect(value)):
             self.unreadable("a result cannot be read")
             value = Unknown("unreadable")
             status = status or Status.UNKNOWN
@@ -410,14 +410,16 @@ def text_of(content: Any, kinds: Sequence[str] = ("text", "input_text", "output_
 
 
 def result_of(content: Any) -> Any:
-    """A result as it is kept: the text of a list of mere texts, else the value as it is."""
-    if (
-        isinstance(content, list)
-        and content
-        and all(isinstance(p, dict) and p.get("type") == "text" for p in content)
-    ):
-        return joined_parts(content)
-    return content
+    """A result as it is kept: the text of a list of mere texts, else the value as it is.
+
+    A Defect where a part that should be a text is none (see ``RunBuilder.end``).
+    """
+    if not isinstance(content, list) or not content:
+        return content
+    texts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
+    if not all(isinstance(part.get("text"), str) for part in texts):
+        return Defect("a part of a text is no text")
+    return joined_parts(content) if len(texts) == len(content) else content
 
 
 def as_text(value: Any) -> str:

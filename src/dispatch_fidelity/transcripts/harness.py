@@ -49,12 +49,14 @@ def named(builder: RunBuilder, value: Any, what: str) -> dict[str, Any]:
 
 def spoken(builder: RunBuilder, content: Any, what: str) -> str:
     """The words of a text or of a list of parts, nothing where there is none; any other value is damage."""
-    sound = content is None or isinstance(content, str)
-    if isinstance(content, list):
-        sound = all(_is_part(part) for part in content)
-    if not sound:
+    if content is not None and not is_spoken(content):
         builder.unreadable(f"{what} is no text and no list of parts")
     return text_of(content)
+
+
+def is_spoken(content: Any) -> bool:
+    """Whether it is a text, or a list of parts of named types that say what they hold."""
+    return isinstance(content, str) or (isinstance(content, list) and all(map(_is_part, content)))
 
 
 def _is_part(part: Any) -> bool:

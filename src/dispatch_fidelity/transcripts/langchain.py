@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.call import Learned, Status
+from ..model.frozen import UNSET
 from ..model.run import ImportedRun
 from .building import Call, RunBuilder, as_text
 from .langchain_messages import judge, message_of
@@ -192,6 +193,8 @@ class _Conversation(Exchange):
             else:
                 self.builder.unreadable("a call is no object")
         self._legacy(members, agent)
+        if members.get("invalid_tool_calls", UNSET) is None:
+            self.builder.unreadable("the invalid calls of a message are no list")
         for call in self._listed(members, "invalid_tool_calls"):
             made = None
             if isinstance(call, dict) and isinstance(call.get("args"), (str, type(None))):

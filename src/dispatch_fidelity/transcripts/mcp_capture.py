@@ -83,6 +83,10 @@ def read(path: Path) -> Iterator[ImportedRun]:
     yield capture.finish()
 
 
+def _is_content(part: Any) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("type"), str)
+
+
 def _message(value: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The JSON-RPC message in a line, and what is around it."""
     around = value
@@ -278,6 +282,9 @@ class _Capture:
             if content is None:
                 self._unknown(call, "the result of a call has no content", way)
                 return
+        if isinstance(content, list) and not all(map(_is_content, content)):
+            self._unknown(call, "the content of a result has another shape", way)
+            return
         value = result_of(content)
         text = value if isinstance(value, str) else ""
         failed = Status.INVALID if text.startswith("Unknown tool: ") else Status.RAISED

@@ -21,7 +21,7 @@ from ..model.run import DamageKind, ImportedRun
 from .building import Call, RunBuilder, result_of, text_of
 from .registry import Place, Value
 
-# How harnesses begin a result that tells of a failure, where no flag does: the same words as in ``openai_chat``.
+# How harnesses begin a result that tells of a failure, where no flag does.
 FAILED = re.compile(
     r"\s{0,20}(?:(?P<name>[A-Za-z_][\w.]{0,80}(?:Error|Exception)):|Error:|error:|ERROR:"
     r"|Traceback \(most recent call last\):|Error (?:executing|calling|running|invoking)\b"

@@ -19,7 +19,7 @@ from ..model.call import Learned, Status, Unknown
 from ..model.frozen import UNSET
 from ..model.run import DamageKind, ImportedRun
 from .building import Call, RunBuilder, text_of
-from .harness import code, is_sound, items, listed, members, named, spoken, words
+from .harness import code, is_sound, is_spoken, items, listed, members, named, spoken, words
 
 _SUBMITS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _FENCES = ("```mswea_bash_command", "```bash")
@@ -175,8 +175,9 @@ class Mini:
     def _end(self, call: Call, message: dict[str, Any], extra: dict[str, Any], text: str) -> None:
         builder = self.builder
         damaged = len(builder.damage)
-        if not isinstance(message.get("content", message.get("output")), (str, list)):
-            builder.unreadable("a result has no content")
+        content = message.get("content", message.get("output"))
+        if not (is_spoken(content) or _words(content)):
+            builder.unreadable("a result has no content that can be read")
         found, problem, raw = (
             code(builder, extra, "returncode"),
             extra.get("exception_info"),

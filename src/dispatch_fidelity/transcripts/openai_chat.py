@@ -30,6 +30,7 @@ from ..model.call import Learned, Status, Unknown
 from ..model.execution import Execution
 from ..model.frozen import UNSET
 from ..model.run import Completeness, Damage, DamageKind, ImportedRun, Record
+from .message_items import FAILED
 from .registry import opening, values
 
 NAME = "openai-chat"
@@ -42,11 +43,6 @@ _CONTAINERS = ("traj", "messages", "choices")
 _TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 _SILENT_PARTS = frozenset({"image_url", "input_image", "input_audio", "file", "thinking", "reasoning"})
 _CUT_OFF = frozenset({"length", "content_filter"})
-_FAILED = re.compile(
-    r"\s{0,20}(?:(?P<name>[A-Za-z_][\w.]{0,80}(?:Error|Exception)):|Error:|error:|ERROR:"
-    r"|Traceback \(most recent call last\):|Error (?:executing|calling|running|invoking)\b"
-    r"|An error occurred while running the tool\b)"
-)
 _TAU_FAILED = re.compile("Error")
 _NOT_IN_A_RUN_ID = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -412,10 +408,12 @@ class _Conversation:
             self.unreadable(f"the result in message {index} has no content")
         elif text is None:
             call.result = Unknown("unreadable")
+        elif message["content"] is None:  # nothing, or not kept: both are written so
+            call.result = Unknown("not captured")
         else:
             content = message["content"]
             call.text = text
-            call.result = content if content is None or _has_silent_parts(content) else text
+            call.result = content if _has_silent_parts(content) else text
 
     def executions(self) -> tuple[Execution, ...]:
         """Every call in the order of the conversation."""
@@ -430,7 +428,7 @@ class _Conversation:
             status = Status.UNKNOWN
         elif failure_by_value(call.text):
             status, learned = Status.RAISED, Learned.VALUE
-        elif found := (_TAU_FAILED if self.tau else _FAILED).match(call.text):
+        elif found := (_TAU_FAILED if self.tau else FAILED).match(call.text):
             status, learned, message = Status.RAISED, Learned.TEXT_PATTERN, call.text
             error = found.groupdict().get("name") or failure_by_surface(call.text)
         return Execution(

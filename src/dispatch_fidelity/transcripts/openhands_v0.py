@@ -72,6 +72,8 @@ def _make(run: Conversation, event: dict[str, Any], action: str, args: dict[str,
     if action != "think":  # There they are what the tool is given.
         run.said(beside)
     metadata = named(builder, event.get("tool_call_metadata"), "tool_call_metadata")
+    if event.get("tool_call_metadata", UNSET) is None:
+        builder.unreadable("what the model called is not in an action")
     source_id, state = metadata.get("tool_call_id"), args.get("confirmation_state")
     response = named(builder, metadata.get("model_response"), "the answer of the model")
     run.kept.add("model_response" in metadata)

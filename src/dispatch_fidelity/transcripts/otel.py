@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from ..jsonio import Defect
+from ..model.call import Unknown
 from ..model.run import ImportedRun
 from . import otel_attributes as table
 from .otel_attributes import Attributes
@@ -271,12 +272,12 @@ class _Reading:
         return flat
 
     def _any(self, value: Any) -> Any:
-        """A value of OTLP, which names its type."""
+        """A value of OTLP, which names its type; unknown, and damage, where it cannot be read."""
         if value is None or value == {}:
             return None
         if not isinstance(value, dict) or len(value) != 1:
             self._broken = True
-            return None
+            return Unknown("unreadable")
         ((name, inner),) = value.items()
         name = name.replace("_v", "V")
         items = inner.get("values", []) if isinstance(inner, dict) else None
@@ -295,7 +296,7 @@ class _Reading:
         ):
             return inner
         self._broken = True
-        return None
+        return Unknown("unreadable")
 
     def _events(self, value: dict[str, Any], flat: dict[str, Any]) -> dict[str, Any]:
         """What the last exception says; content that older conventions put into events joins the attributes."""

@@ -82,7 +82,7 @@ class _Turn:
         builder.asked(words(task))
         for index, event in enumerate(listed(builder, turn.get("events"), "events")):
             self._event(index, event)
-        if "events" not in turn:
+        if turn.get("events") is None:
             builder.unreadable("the turn has no events")
         builder.said(words(closing))
         return builder.finish(closed=isinstance(closing, str))

@@ -231,12 +231,14 @@ class _Dump:
         before = len(builder.damage)
         if "content" not in part:
             builder.unreadable(f"a result of message {self.index} has no content")
-        if outcome is not None and not isinstance(outcome, str):
+        if "outcome" in part and not isinstance(outcome, str):
             builder.unreadable(f"the outcome in message {self.index} cannot be read")
         retry = named(builder, part.get("retry"), "retry")
         status, learned, text = None, Learned.DEFAULT, as_text(content)
         if len(builder.damage) > before:
             status, content = Status.UNKNOWN, Unknown("unreadable")
+        elif content is None:  # nothing, or not kept: both are written so
+            content = Unknown("not captured")
         elif content == _SKIPPED:
             status, learned = Status.REFUSED, Learned.TEXT_PATTERN
         elif outcome is not None:

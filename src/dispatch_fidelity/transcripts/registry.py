@@ -7,17 +7,20 @@ A reader is a module of this package, or the object behind an entry point of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from ..errors import DispatchFidelityError, InvalidInputError, JSONError
 from ..jsonio import LIMITS, collector_paused, decode, decode_marking
 from ..log.reader import BOM, PathLike, open_input
 from ..model.run import Damage, DamageKind, ImportedRun
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 GROUP = "dispatch_fidelity.transcripts"
 HEAD = 64 * 1024
@@ -152,10 +155,16 @@ def _built_in(name: str) -> Reader:
     return cast(Reader, import_module(f"{__package__}.{name.replace('-', '_')}"))
 
 
+@cache
+def _entries(found: Callable[..., EntryPoints]) -> tuple[EntryPoint, ...]:
+    """The readers of other packages; looked for once, since that takes longer than to read most files."""
+    return tuple(sorted(found(group=GROUP), key=lambda entry: entry.name))
+
+
 def _installed() -> Iterator[Reader]:
     from importlib.metadata import entry_points
 
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    for entry in _entries(entry_points):
         try:
             reader = entry.load()
         except Exception as problem:

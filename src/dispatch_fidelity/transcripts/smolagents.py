@@ -36,6 +36,8 @@ NO_INNER_CALLS = "tools that the code of the agent called are not logged, only t
 
 _FINAL = "final_answer"
 _CODE = "python_interpreter"
+# Errors that come before anything was called.
+_BEFORE_ANY_CALL = frozenset({"AgentParsingError", "AgentGenerationError", "AgentMaxStepsError"})
 _RAISED = frozenset({"AgentToolExecutionError", "AgentExecutionError"})
 _UNKNOWN_TOOL = re.compile(r"Unknown tool [^\n]{0,200}, should be (?:one of|instead one of)\b")
 _CUT = re.compile(r"_This content has been truncated to stay below \d{1,12} characters_")
@@ -160,6 +162,8 @@ class _Memory:
             builder.lacks(NO_INNER_CALLS)
         elif not made and step.get("code_action") is not None:
             builder.lacks("the code of some steps was not run, or its call was not logged")
+        if error and not made and error.get("type") not in _BEFORE_ANY_CALL:
+            builder.lacks("what was called in a step that failed is not in the file")
         doubtful = len(builder.damage) > before
         self._observe(step, calls, error, timing, hidden=not shown, doubtful=doubtful)
         self._finish(step, made, calls, error, is_final=is_final)

@@ -266,8 +266,7 @@ def _holds_answers(content: Any) -> bool:
 
 def _request(value: Any) -> Iterator[Entry]:
     """A call that is asked for; with its answer where both stand in one item."""
-    is_flat = isinstance(value, dict) and isinstance(value.get("tool_call"), dict)
-    if is_flat:
+    if isinstance(value, dict) and isinstance(value.get("tool_call"), dict):
         value = value["tool_call"]
     if not isinstance(value, dict):
         yield Unread("a call is no object")
@@ -280,8 +279,7 @@ def _request(value: Any) -> Iterator[Entry]:
         return
     args = _first(inner, "arguments", "args", "input")
     if args is None:
-        # OpenInference leaves empty arguments out.
-        args = {} if is_flat else NOT_CAPTURED
+        args = NOT_CAPTURED  # OpenInference leaves empty arguments out too: which it is, is not known
     elif not isinstance(args, (dict, list, str)):
         args = UNREADABLE
     source = _word(_first(value, "call_id", "id", "toolCallId", "tool_call_id"))

@@ -239,6 +239,9 @@ class _Simulation:
             builder.unreadable(f"message {index} has no flag, and others have one")
         if content is UNSET or not (content is None or isinstance(content, str)):
             builder.unreadable(f"the content of message {index} is no text")
+        if content is None:
+            builder.lacks("the content of some results was not captured")
+            content = Unknown("not captured")
         if len(builder.damage) > damaged:
             value = content if isinstance(content, str) else Unknown("unreadable")
             builder.end(call, value, status=Status.UNKNOWN, until=until)
