@@ -201,13 +201,13 @@ def test_an_open_call_is_unknown_once_the_agent_spoke_again(path: Path) -> None:
     assert (first(found).status, found.record.completeness) == (Status.UNKNOWN, Completeness.PARTIAL)
 
 
-def test_a_tool_that_gives_nothing_back_leaves_no_output(path: Path) -> None:
+def test_a_result_without_output_is_known_to_be_none_and_no_more(path: Path) -> None:
     value = part()
     del value["output"]
     found = run(path, [USER, agent(value, text("Done."))])
     assert (first(found).status, first(found).result, found.record.completeness) == (
         Status.RETURNED,
-        None,
+        Unknown("not captured"),
         Completeness.CLOSED,
     )
 

@@ -328,6 +328,16 @@ def test_the_end_of_a_call_is_read_from_flag_value_and_richer_result(
     assert ends(run) == [(status, learned)]
 
 
+def test_a_lost_flag_of_failure_leaves_the_end_open(tmp_path: Path) -> None:
+    told = Session().ask().call("a").result("a", "no such file", None, "Error: no such file").say()
+    null = Session().ask().call("a").result("a", "no such file").say()
+    null.lines[-2]["message"]["content"][0]["is_error"] = None
+    for session in (told, null):
+        run = session.run(tmp_path)
+        assert ends(run) == [(Status.UNKNOWN, Learned.DEFAULT)]
+        assert run.record.completeness is Completeness.PARTIAL
+
+
 def test_parts_of_a_result_are_its_text_and_images_leave_their_bytes_behind(tmp_path: Path) -> None:
     image = {"type": "image", "source": {"type": "base64", "data": "x" * 5000}}
     text = {"type": "text", "text": "a"}

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..model.call import Learned, Status
+from ..model.call import Learned, Status, Unknown
 from ..model.run import DamageKind, ImportedRun
 from .building import Call, RunBuilder
 from .message_files import Source, read_runs
@@ -255,8 +255,8 @@ class _Chat(Exchange):
 
     def _available(self, call: Call, part: dict[str, Any]) -> None:
         if "output" not in part:
-            # JSON has no undefined: a tool that gives nothing back leaves no member.
-            self.result(call, None, flagged=True)
+            # JSON has no undefined: a tool that gives nothing back leaves no member; so does a lost output.
+            self.builder.end(call, Unknown("not captured"), status=Status.RETURNED, learned=Learned.FLAG)
         elif part.get("preliminary") not in (None, False):
             self.result(call, part["output"], flagged=True)
             call.status = Status.UNFINISHED

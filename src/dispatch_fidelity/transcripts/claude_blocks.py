@@ -291,10 +291,11 @@ class Conversation:
             builder.defect(DamageKind.LIFECYCLE, f"a result is of no open call: {source_id!r}")
             return
         if (
-            (flag is None or flag is False)
+            (flag is False or (flag is None and "is_error" not in block))
             and type(content) is str
             and content[:40].lstrip()[:1] not in _TELLING
             and len(content) < _CUT_FROM
+            and type(extra) is not str
             and (extra is None or call.tool in _PLAIN or not _says_more(extra))
             and call.tool not in _WATCHED
             and type(at) is str
@@ -308,9 +309,10 @@ class Conversation:
             value, text = _parts(content)
         else:
             value, text = None, ""
-        if value is None or not (flag is None or flag is False or flag is True):
+        lost = flag is not True and type(extra) is str and extra.startswith("Error: ")
+        if value is None or lost or not (flag is False or flag is True or "is_error" not in block):
             builder.unreadable(
-                "a result cannot be read: its content is no text, or its flag is neither true nor false"
+                "a result cannot be read: its content is no text, or its flag is lost or neither true nor false"
             )
             builder.end(call, Unknown("unreadable"), status=Status.UNKNOWN, until=at)
             return

@@ -215,7 +215,7 @@ class Exchange:
 
     def object_of(self, entry: dict[str, Any], name: str) -> Any:
         """Arguments that are an object in the format; unknown, and damage, where they are not."""
-        given = entry.get(name, {})
+        given = entry.get(name)
         if isinstance(given, dict):
             return given
         self.builder.unreadable(f"the {name} of a call is no object")
