@@ -281,3 +281,10 @@ def test_a_flag_that_says_nothing_leaves_the_end_open(runs: Runs) -> None:
     (found,) = runs([user(), request(), answer(outcome("c1", "no", None)), text()])
     assert [each.status for each in found.record] == [Status.UNKNOWN]
     assert found.record.completeness is PARTIAL
+
+
+def test_a_result_without_the_flag_that_others_carry_is_open(runs: Runs) -> None:
+    bare = {name: item for name, item in outcome("b").items() if name != "is_error"}
+    (found,) = runs([user(), request(call("a"), call("b")), answer(outcome("a"), bare), text()])
+    assert [each.status for each in found.record] == [Status.RETURNED, Status.UNKNOWN]
+    assert found.record.completeness is PARTIAL

@@ -322,4 +322,5 @@ class _Conversation:
                 builder.lacks(text)
             if not self.begun:
                 builder.lacks("the beginning of the conversation is not in the file")
+            builder.doubt_unflagged()
             yield builder.finish(closed=self.ended)

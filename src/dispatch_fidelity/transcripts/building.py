@@ -276,6 +276,15 @@ class RunBuilder:
         path = str(self.path)
         return self._names.setdefault(path, path)
 
+    def doubt_unflagged(self) -> None:
+        """Where other results say by a flag that they are no failure, one without has lost it: its end is open."""
+        if not any(call.status is Status.RETURNED and call.learned is Learned.FLAG for call in self.calls):
+            return
+        for call in self.calls:
+            if call.end >= 0 and call.status is Status.RETURNED and call.learned is Learned.DEFAULT:
+                call.status = Status.UNKNOWN
+                self.lacks("some results carry no flag for failure, and others do")
+
     def delegated(self, call: Call, agent: str, report: str = "", calls: int = -1) -> None:
         """A call handed work to another agent; ``calls`` as in ``model.run.Delegation``."""
         self.delegations.append((call, Delegation(str(call.number), agent, report, calls)))

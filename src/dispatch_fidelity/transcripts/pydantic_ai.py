@@ -140,6 +140,7 @@ class _Dump:
             builder.calls = [call for call in builder.calls if call is not waiting[0]]
         if not self.begun:
             builder.lacks("the beginning of the conversation is not in the file")
+        builder.doubt_unflagged()
         yield builder.finish(closed=self.ended)
 
     def _kind(self, part: Any) -> str:
