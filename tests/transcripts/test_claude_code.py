@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -758,7 +759,7 @@ def places(value: Any, put: Callable[[Any], None]) -> Iterator[tuple[Any, Callab
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )
     for key, inner in list(items):
-        yield from places(inner, lambda new, key=key: value.__setitem__(key, new))  # type: ignore[misc] # the key is bound by its default
+        yield from places(inner, partial(value.__setitem__, key))
 
 
 def damaged(session: Session, number: int, index: int, new: Any) -> Session:

@@ -324,3 +324,9 @@ def test_a_broken_line_is_damage_and_the_rest_is_read() -> None:
 def test_ids_of_calls_that_repeat_are_calls_of_their_own() -> None:
     found = run(USER, calls(call("a")), calls(call("b"), name="gemini-2"), FINAL)
     assert [execution.result for execution in found.record] == ["a", "b"]
+
+
+def test_how_a_shell_command_ended_is_open_where_its_result_is_not_kept() -> None:
+    for tool, status in ((SHELL, Status.UNKNOWN), ("read_file", Status.RETURNED)):
+        (found,) = run(USER, calls(call(tool=tool, result=None)), FINAL).record
+        assert (found.status, found.result) == (status, Unknown("not captured"))

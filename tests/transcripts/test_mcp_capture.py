@@ -248,3 +248,16 @@ def test_twenty_thousand_calls_of_one_id_are_read_in_a_few_seconds() -> None:
     start = time.monotonic()
     assert len(run(*many).record) == 20_000
     assert time.monotonic() - start < 20
+
+
+@pytest.mark.parametrize(
+    "more", [{"isError": None}, {"isError": 7}, {"content": 7, "structuredContent": {"a": 1}}]
+)
+def test_a_result_of_another_shape_is_unknown(more: dict[str, Any]) -> None:
+    found = only(sent(request(1)), received(response(1, **more)))
+    assert (found.status, found.result) == (Status.UNKNOWN, Unknown("unreadable"))
+
+
+def test_a_result_without_the_flag_that_others_carry_is_open() -> None:
+    found = run(*CAPTURE, sent(request(2)), received(response(2)))
+    assert [each.status for each in found.record] == [Status.RETURNED, Status.UNKNOWN]

@@ -182,9 +182,9 @@ def test_how_a_call_ended_is_told_by_code_kind_flag_or_fixed_words(
     assert [(e.status, e.learned) for e in found.record] == [(status, learned)]
 
 
-def test_a_command_without_a_code_leaves_the_record_partial(run: Run) -> None:
+def test_a_command_without_a_code_is_open_and_leaves_the_record_partial(run: Run) -> None:
     found = run(ASK, RUN, seen(2, 1, metadata={}), FINISH)
-    assert [e.status for e in found.record] == [Status.RETURNED]
+    assert [e.status for e in found.record] == [Status.UNKNOWN]
     assert found.record.completeness is PARTIAL
 
 

@@ -146,3 +146,13 @@ def test_a_key_that_stands_twice_is_damage_where_it_stands(tmp_path: Path) -> No
     )
     found = read_or_refuse(read, written(tmp_path / "file", content))
     assert found is None or [each.record.completeness for each in found] == [PARTIAL]
+
+
+@pytest.mark.parametrize("flag", [None, 7, ...])
+def test_a_result_that_does_not_say_whether_it_failed_is_open(run: Run, flag: Any) -> None:
+    ended = result(is_error=flag)
+    if flag is ...:
+        del ended["is_error"]
+    found = run(call(), ended)
+    assert [each.status for each in found.record] == [Status.UNKNOWN]
+    assert (found.record.completeness, len(found.record.damage)) == (PARTIAL, 1)

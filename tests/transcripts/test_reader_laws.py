@@ -92,6 +92,7 @@ ANYTHING = {
     "langsmith": ("inputs", "outputs"),
 }
 TEXT_OR_LIST = ("content", "input", "output", "prompt")
+FAILED = "it failed"
 
 
 class Sample(NamedTuple):
@@ -175,12 +176,12 @@ def _shortened(value: Any) -> Any:
 # -- what a reader makes of a file, and how an honest report of it is judged ----------------------------------------
 
 
-def stated(call: Execution) -> dict[str, Any]:
-    """An execution as an honest agent reports it."""
+def stated(call: Execution, *, plainly: bool = False) -> dict[str, Any]:
+    """An execution as an honest agent reports it; of a failure ``plainly`` says no more than that it was one."""
     item: dict[str, Any] = {"tool": call.tool, "args": call.args if isinstance(call.args, dict) else {}}
     result = read_blob(call.result) if isinstance(call.result, Blob) else call.result
     if call.failed:
-        item["error"] = call.message or call.error or "it failed"
+        item["error"] = FAILED if plainly else call.message or call.error or FAILED
     elif call.succeeded and result is not UNSET and result is not None and not isinstance(result, Unknown):
         item["result"] = result
     return item
@@ -208,16 +209,17 @@ def essence(run: ImportedRun) -> list[Any]:
 
 @dataclass
 class Original:
-    """The undamaged runs of a sample, each with its faithful report and what fails of that."""
+    """The undamaged runs of a sample, each with its faithful reports and what fails of those."""
 
     runs: list[ImportedRun]
-    reports: list[str] = field(default_factory=list)
-    failures: list[dict[tuple[int, int], str]] = field(default_factory=list)
+    reports: list[dict[str, set[tuple[int, int]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for run in self.runs:
-            self.reports.append(block([stated(call) for call in run.record]))
-            self.failures.append(failing(judged(self.reports[-1], run)))
+            texts = {
+                block([stated(call, plainly=plainly) for call in run.record]) for plainly in (False, True)
+            }
+            self.reports.append({text: set(failing(judged(text, run))) for text in sorted(texts)})
 
     def accused(self, found: list[ImportedRun], lost: frozenset[str] = frozenset()) -> list[str]:
         """What fails of the faithful reports against the runs of a damaged variant, and not against these.
@@ -233,13 +235,17 @@ class Original:
             ):
                 continue
             calls = list(run.record)
+            texts += [
+                f"{call.tool}: a failure is read as a success" for call in _turned(calls, list(twin.record))
+            ]
             gone = {_asked(call) for call in calls if call.source_id in lost or (not call.source_id and lost)}
-            assessment = judged(self.reports[number], twin)
-            new = failing(assessment).keys() - self.failures[number].keys()
-            for call, scored in zip(calls, assessment.score.detail, strict=True):
-                if scored.span in new and _asked(call) not in gone:
-                    what = f"{scored.tool}: {scored.verdict}: {scored.reason}"
-                    texts.append(f"run {run.record.run_id} ({twin.record.completeness}): {what}")
+            for report, known in self.reports[number].items():
+                assessment = judged(report, twin)
+                new = failing(assessment).keys() - known
+                for call, scored in zip(calls, assessment.score.detail, strict=True):
+                    if scored.span in new and _asked(call) not in gone:
+                        what = f"{scored.tool}: {scored.verdict}: {scored.reason}"
+                        texts.append(f"run {run.record.run_id} ({twin.record.completeness}): {what}")
         return texts
 
     def _twin(self, number: int, found: list[ImportedRun]) -> ImportedRun | None:
@@ -253,6 +259,14 @@ class Original:
         ):
             return None  # ids that count the runs of a file name another one once a run is gone
         return twin
+
+
+def _turned(calls: list[Execution], others: list[Execution]) -> Iterator[Execution]:
+    """The calls that failed in the original, and not in a variant with the same calls."""
+    if [(call.tool, call.args) for call in calls] == [(call.tool, call.args) for call in others]:
+        yield from (
+            call for call, other in zip(calls, others, strict=True) if call.failed and other.succeeded
+        )
 
 
 def _asked(call: Execution) -> str:
@@ -340,7 +354,8 @@ def test_a_faithful_report_fails_nowhere(name: str, shared: Path) -> None:
     present(name)
     for sample in samples(shared, name):
         original = Original(list(link(read_transcript(shared / sample.name))))
-        assert not any(original.failures), (sample.name, original.failures)
+        failed = [known for reports in original.reports for known in reports.values()]
+        assert not any(failed), (sample.name, failed)
 
 
 # -- (c): damage --------------------------------------------------------------------------------------------------
@@ -451,6 +466,23 @@ def wrong_types(sample: Sample, original: Original, chance: random.Random) -> It
         yield f"{where}: {str(old)[:80]!r} is {new!r}", sample.built(put(sample.value, where, new))
 
 
+def missing(sample: Sample, original: Original, chance: random.Random) -> Iterator[Variant]:
+    """A member of an object is gone."""
+    if sample.value is None:
+        return
+    data = Data(original)
+    free = ANYTHING.get(original.runs[0].record.format, ())
+    found = [
+        where
+        for where, old in places(sample.value, data)
+        if not isinstance(where[-1], int)
+        and not data.is_args(old)
+        and not any(name in free for name in where)
+    ]
+    for where in some(found, DROPS, sample, chance):
+        yield f"{where} is missing", sample.built(put(sample.value, where, UNSET))
+
+
 def _kind(value: Any) -> type:
     return float if type(value) is int else type(value)
 
@@ -542,8 +574,11 @@ def test_damage_accuses_nobody(name: str, damage: Damage, shared: Path, tmp_path
 
 
 @every_reader
-def test_what_is_gone_accuses_nobody_where_it_left_a_trace(name: str, shared: Path, tmp_path: Path) -> None:
-    check(name, shared, tmp_path / "variant", dropped, traces=True)
+@pytest.mark.parametrize("damage", [dropped, missing], ids=lambda damage: str(damage.__name__))
+def test_what_is_gone_accuses_nobody_where_it_left_a_trace(
+    name: str, damage: Damage, shared: Path, tmp_path: Path
+) -> None:
+    check(name, shared, tmp_path / "variant", damage, traces=True)
 
 
 # Damage that accused an agent once: which reader, sample and place, and what stands there.
@@ -565,6 +600,8 @@ HOLES: tuple[tuple[str, str, Where, Any], ...] = (
         None,
     ),
     ("polygraph", "polygraph/items.jsonl", (2, "events"), None),
+    ("polygraph", "polygraph/items.jsonl", (2, "events", 2, "is_error"), None),
+    ("polygraph", "polygraph/items.jsonl", (2, "events", 2, "is_error"), UNSET),
 )
 
 

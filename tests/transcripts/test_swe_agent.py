@@ -440,3 +440,7 @@ def test_a_file_that_was_cut_is_refused_or_read_as_far_as_it_goes(tmp_path: Path
     check_cut(
         read, tmp_path / "file", jsonl(mini(acts("ls"), observed(), EXIT), trajectory(LAST)), 40, lines=True
     )
+
+
+def test_without_its_history_the_calls_of_a_run_are_not_all_known(run: Run) -> None:
+    assert run(trajectory(step(), LAST, history=None)).record.completeness is PARTIAL

@@ -309,7 +309,7 @@ class Conversation:
             value, text = _parts(content)
         else:
             value, text = None, ""
-        lost = flag is not True and type(extra) is str and extra.startswith("Error: ")
+        lost = flag is not True and type(extra) is str and _is_failure(extra)
         if value is None or lost or not (flag is False or flag is True or "is_error" not in block):
             builder.unreadable(
                 "a result cannot be read: its content is no text, or its flag is lost or neither true nor false"
@@ -516,6 +516,11 @@ def _failure(text: str) -> tuple[Status, Learned, str]:
         return Status.REFUSED, Learned.TEXT_PATTERN, ""
     code = _EXIT.match(line)
     return Status.RAISED, Learned.FLAG, f"Exit code {code[1]}" if code else ""
+
+
+def _is_failure(extra: str) -> bool:
+    """Whether a richer result that is a text is of a call that failed, or that never ran."""
+    return extra.startswith("Error: ") or _failure(extra)[1] is Learned.TEXT_PATTERN
 
 
 def _are_parts(content: Any) -> bool:

@@ -268,7 +268,7 @@ def _patch(item: dict[str, Any]) -> Shown:
     else:
         ending = Ending(Status.RETURNED if success else Status.RAISED, Learned.FLAG, output)
     if not all(isinstance(text, str) for text in printed) or (success is not None and "stdout" not in item):
-        ending = ending._replace(damage="what a patch printed cannot be read")
+        ending = unreadable("what a patch printed cannot be read")
     changes = item.get("changes")
     if isinstance(changes, list):
         paths = [
@@ -329,6 +329,8 @@ def _search(item: dict[str, Any]) -> Shown:
     results, action = item.get("results"), item.get("action")
     args = action if isinstance(action, dict) else {"query": item.get("query")}
     tool = "web_search" if item.keys() & {"query", "action"} else item.get("kind")
+    if not isinstance(results, (list, type(None))):
+        return Shown(tool, args, unreadable("the results of a search are no list"))
     return Shown(tool, args, Ending(result=NOT_CAPTURED if results is None else results))
 
 
@@ -344,12 +346,18 @@ def _paint(item: dict[str, Any]) -> Shown:
 def _dynamic(item: dict[str, Any]) -> Shown:
     """The answer of a tool that the host of Codex offers."""
     success, parts = item.get("success"), item.get("content_items")
-    if isinstance(success, bool) and isinstance(parts, list):
+    if isinstance(success, bool) and isinstance(parts, list) and all(map(_is_item, parts)):
         result = text_of(parts, _TEXTS)
         ending = Ending(Status.RETURNED if success else Status.RAISED, Learned.FLAG, result)
     else:
         ending = unreadable("the answer of a tool has another shape")
     return Shown(item.get("tool"), item.get("arguments"), ending)
+
+
+def _is_item(part: Any) -> bool:
+    """Whether this is a part of the answer of such a tool."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and (kind not in _TEXTS or isinstance(part.get("text"), str))
 
 
 def _collaboration(item: dict[str, Any]) -> Shown:

@@ -303,7 +303,9 @@ class _Chat:
             return
         text = result if isinstance(result, str) else ""
         found, learned = _ended(status, text, call)
-        if found is Status.UNKNOWN:
+        if call.tool == _SHELL and found is Status.RETURNED and isinstance(result, Unknown):
+            found, learned = Status.UNKNOWN, Learned.DEFAULT  # how a command ended stands in its result
+        elif found is Status.UNKNOWN:
             self.builder.lacks(f"calls with the unknown status {status[:80]!r}: how they ended is not known")
         failed = text if found not in (Status.RETURNED, Status.BACKGROUND) else ""
         cut = bool(_CUT.match(text)) or _TRUNCATED in text

@@ -223,7 +223,7 @@ class _Conversation(Exchange):
         elif kind == "server_tool_call":
             self.begin(block.get("name"), self.object_of(block, "args"), block.get("id"))
         elif kind == "server_tool_result":
-            self._end(block.get("tool_call_id"), block.get("output"), block.get("status"))
+            self._end(block.get("tool_call_id"), block.get("output"), block.get("status", UNSET))
         elif kind in _MIRRORED or kind in _SILENT:
             return
         elif is_block(kind) and kind != "tool_result":
@@ -270,23 +270,24 @@ class _Conversation(Exchange):
 
     def _tool(self, kind: str, members: dict[str, Any]) -> None:
         source_id = members.get("tool_call_id") if kind == "tool" else _by_name(members.get("name"))
-        self._end(source_id, members["content"], members.get("status"))
+        self._end(source_id, members["content"], members.get("status", UNSET))
 
     def _end(self, source_id: Any, content: Any, status: Any) -> None:
         call = self.ends(source_id)
         if call is None:
             return
         texts = words_of(content)
-        if not isinstance(content, (str, list)) or texts is None or status not in (None, "success", "error"):
+        if not isinstance(content, (str, list)) or texts is None or status not in (UNSET, "success", "error"):
             self.unknown(call, "a result is no text and no parts, or has a status that is not of this format")
             return
-        self.result(call, content, flagged=status is not None, failed=status == "error")
+        self.result(call, content, flagged=status is not UNSET, failed=status == "error")
         judge(call, texts)
 
     def finish(self) -> ImportedRun:
         for call, error in self.invalid:
             message = error or call.message
             self.builder.end(call, call.result, status=Status.INVALID, learned=Learned.FLAG, message=message)
+        self.builder.doubt_unflagged()
         return Exchange.finish(self)
 
 

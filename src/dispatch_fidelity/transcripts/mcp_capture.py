@@ -274,15 +274,15 @@ class _Capture:
             return
         flag = result.get("isError") if isinstance(result, dict) else None
         content = result.get("content") if isinstance(result, dict) else None
-        if not isinstance(result, dict) or not isinstance(flag, (bool, type(None))):
+        if not isinstance(result, dict) or not isinstance(result.get("isError", False), bool):
             self._unknown(call, "the result of a call has another shape", way)
             return
-        if not isinstance(content, list):
+        if content is None:
             content = result.get("structuredContent")
             if content is None:
                 self._unknown(call, "the result of a call has no content", way)
                 return
-        if isinstance(content, list) and not all(map(_is_content, content)):
+        elif not isinstance(content, list) or not all(map(_is_content, content)):
             self._unknown(call, "the content of a result has another shape", way)
             return
         value = result_of(content)
@@ -305,6 +305,7 @@ class _Capture:
         """The run as it was read."""
         self.builder.line = 0
         self.builder.lacks(NOTE)
+        self.builder.doubt_unflagged()
         return self.builder.finish(closed=True)
 
 

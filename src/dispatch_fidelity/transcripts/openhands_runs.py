@@ -42,7 +42,7 @@ class Conversation:
     agents: list[Agent] = field(default_factory=list)
     done: list[ImportedRun] = field(default_factory=list)
     others: set[Any] = field(default_factory=set)
-    kept: set[bool] = field(default_factory=set)
+    kept: set[bool | None] = field(default_factory=set)
     answers: dict[Any, int] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     state: str = ""
@@ -70,6 +70,7 @@ class Conversation:
             self.main.lacks(f"the last state of the conversation is {self.state[:40]!r}")
         if not self.agent.begun:
             self.main.lacks("the beginning of the run is not in the file")
+        self.main.doubt_unflagged()
         yield self.main.finish(closed=self.agent.ended)
         yield from reversed(self.done)
 
@@ -79,6 +80,7 @@ class Conversation:
         if agent.handed is not None:
             if self.broken > agent.broken:
                 agent.builder.lacks("events of the conversation could not be read")
+            agent.builder.doubt_unflagged()
             run = agent.builder.finish(closed=agent.ended)
             self.done.append(run)
             if run.record.completeness is not Completeness.CLOSED:

@@ -76,7 +76,7 @@ def _make(run: Conversation, event: dict[str, Any], action: str, args: dict[str,
         builder.unreadable("what the model called is not in an action")
     source_id, state = metadata.get("tool_call_id"), args.get("confirmation_state")
     response = named(builder, metadata.get("model_response"), "the answer of the model")
-    run.kept.add("model_response" in metadata)
+    run.kept.add("model_response" in metadata if metadata else None)
     if metadata and not (isinstance(source_id, str) and isinstance(metadata.get("function_name"), str)):
         builder.unreadable("a tool call has no id or no name that is text")
     key = (action, source_id if isinstance(source_id, str) else None)
@@ -138,6 +138,12 @@ def _observation(run: Conversation, event: dict[str, Any]) -> None:
                 run.agent.builder.defect(DamageKind.LIFECYCLE, reason)
             return
         call = found
+        metadata = named(run.agent.builder, event.get("tool_call_metadata"), "tool_call_metadata")
+        asked = _tool_arguments(metadata)
+        if metadata.get("function_name", call.tool) != call.tool or (
+            asked is not None and asked != call.args
+        ):
+            run.agent.builder.unreadable("an observation is of another tool call than its action")
     if call.end < 0:
         _observed(run, call, kind, event, extras)
 
@@ -166,6 +172,7 @@ def _observed(
         end |= {"status": by_code(found), "learned": Learned.EXIT_CODE}
     elif kind == "run":
         builder.lacks("the exit codes of some commands are not told")
+        end["status"] = Status.UNKNOWN
     elif kind in ("edit", "read", "write") and text.startswith("ERROR:"):
         end |= {"status": Status.RAISED, "learned": Learned.TEXT_PATTERN, "message": text}
     builder.end(call, content, cut=any(mark in text for mark in CUT), **end)

@@ -135,6 +135,9 @@ def _answer(run: Conversation, event: dict[str, Any]) -> None:
         end |= {"status": status, "learned": Learned.FLAG, "message": words(problem) or text}
     elif exit_code is not None:
         end |= {"status": by_code(exit_code), "learned": Learned.EXIT_CODE}
+    elif number is None:
+        builder.lacks("the exit codes of some commands are not told")
+        end["status"] = Status.UNKNOWN
     elif wrong is False:
         end["learned"] = Learned.FLAG
     builder.end(call, value, place=run.place, **end)

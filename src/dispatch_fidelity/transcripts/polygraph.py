@@ -121,7 +121,9 @@ class _Turn:
         )
         if not isinstance(content, str):
             builder.unreadable(f"the content of event {index} is no text")
-        status, learned = None, Learned.DEFAULT if failed is None else Learned.FLAG
+        if event.get("is_error") is None:  # every result says it, a success too
+            builder.unreadable(f"whether the call of event {index} failed is not told")
+        status, learned = None, Learned.FLAG
         if len(builder.damage) > before:
             content, status = Unknown("unreadable"), Status.UNKNOWN
         elif failed:

@@ -140,7 +140,9 @@ def _hosted(exchange: Exchange, call: Call, item: dict[str, Any], tool: str) -> 
         return
     if status in _RUNNING:
         return
-    if error or status == "failed":
+    if isinstance(error, dict) and not named(error, "message", "code", "type"):
+        exchange.unknown(call, "the error of a hosted call does not say what it is")
+    elif error or status == "failed":
         told = error if isinstance(error, str) else named(error, "message") or as_text(error)
         exchange.result(
             call, item.get("output"), flagged=True, failed=True, error=named(error, "type", "code")

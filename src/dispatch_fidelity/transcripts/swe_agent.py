@@ -100,6 +100,8 @@ def _steps(value: Any) -> list[Any]:
 
 def _trajectory(value: dict[str, Any], builder: RunBuilder) -> ImportedRun:
     history = listed(builder, value.get("history"), "history")
+    if value.get("history") is None:
+        builder.lacks("the history, which holds the tool calls of the steps, is not in the file")
     builder.asked(_request(history, builder))
     turns = [
         turn
